@@ -1,8 +1,8 @@
 //! An agent in five steps, the third of which fails twice.
 //!
 //! It writes release notes and announces them. Each step ends with a checkpoint: what the agent knows,
-//! and the files. After a failure it goes on from the last success; when all is done, the example goes
-//! back to step 2, with state and files.
+//! and the files. After a failure the run continues from the last success; after the last step, the
+//! example rolls back to step 2, with state and files.
 //!
 //! ```sh
 //! cargo run -p takeback-agents --example five_steps
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     match folder {
         Some(folder) => play(&folder, stop_after),
-        None if stop_after.is_some() => Err("--stop-after needs a folder to go on in".into()),
+        None if stop_after.is_some() => Err("--stop-after needs a folder to continue in".into()),
         None => play(tempfile::tempdir()?.path(), stop_after),
     }
 }
@@ -71,13 +71,13 @@ pub(crate) fn play(folder: &Path, stop_after: Option<StepIndex>) -> Result<(), B
     let execution = ExecutionId::new("release-notes")?;
 
     let mut agent = StepAgent {
-        // To announce twice does no harm here. What would it do in your world?
+        // Announcing twice does no harm here. Check whether that is so for your effects.
         on_ambiguous: Box::new(|_| EffectDecision::Repeat),
-        // Nobody but this agent writes into the project.
+        // Only this agent writes into the project.
         uncertain_files: AmbiguousPolicy::Take,
-        on_happening: Box::new(|happening| {
-            tell(happening);
-            let RunEvent::Saved(record) = happening else { return };
+        on_event: Box::new(|event| {
+            print_event(event);
+            let RunEvent::Saved(record) = event else { return };
             if Some(record.key.step) == stop_after {
                 println!("… and the process dies. Start it again without --stop-after.");
                 std::process::abort();
@@ -103,15 +103,15 @@ pub(crate) fn play(folder: &Path, stop_after: Option<StepIndex>) -> Result<(), B
     println!("\nA change of mind: back to {second}, with state and files.");
     let known = workspace.states.find(&second)?.ok_or("step 2 was saved")?;
     let receipt = rollback_to(&mut workspace, &known.key, RollbackFiles::All)?;
-    assert!(receipt.success, "nobody's work is in the way: {receipt:?}");
+    assert!(receipt.success, "no other work is in the way: {receipt:?}");
     let resumed = resume(&*workspace.states, &second)?;
     println!("The state: {}", resumed.checkpoint.values.state);
     for effect in &resumed.happened {
-        println!("It has happened, and stays: {} {}", effect.key, effect.intent);
+        println!("This effect has happened and stays: {} {}", effect.key, effect.intent);
     }
     println!("The files:");
     show_files(&project, &project)?;
-    println!("\nStarted again, the agent goes on with step 3.");
+    println!("\nStarted again, the agent continues with step 3.");
     Ok(())
 }
 
@@ -130,7 +130,7 @@ fn steps<'a>(project: &'a Path, announced: &'a Path) -> Vec<Step<'a>> {
             Ok(())
         }),
         Step::new("polish", move |values, _| {
-            // Fails only after it has begun to write: the next try must not find this.
+            // Fails after it has started to write: the next attempt must not find this.
             let text = fs::read_to_string(notes())?;
             fs::write(notes(), format!("# Release notes\n\n{text}"))?;
             fs::write(project.join("scratch.txt"), "half a thought\n")?;
@@ -165,22 +165,22 @@ fn no_features() -> StepError {
     StepError::failed("step 1 left no features")
 }
 
-fn tell(happening: &RunEvent<'_>) {
-    match happening {
+fn print_event(event: &RunEvent<'_>) {
+    match event {
         RunEvent::Resumed(resumed) => {
-            println!("goes on after {}", line(&resumed.checkpoint.record));
+            println!("continues after {}", line(&resumed.checkpoint.record));
         }
         RunEvent::Saved(record) => println!("{}", line(record)),
         RunEvent::TakenBack(receipt) => {
             let (restored, deleted) = (receipt.restored_files.len(), receipt.deleted_files.len());
-            println!("  its files are taken back: {restored} restored, {deleted} deleted");
+            println!("  its changes are taken back: {restored} restored, {deleted} deleted");
             for note in &receipt.kept_files {
                 println!("  stays: {} ({})", note.path.display(), note.reason);
             }
         }
         RunEvent::NotCaptured(paths) => {
             for (path, reason) in *paths {
-                println!("  not kept: {} ({})", path.display(), reason.describe());
+                println!("  not captured: {} ({})", path.display(), reason.describe());
             }
         }
     }

@@ -4,10 +4,10 @@
 //! is recorded before it is acted on, and the conversation is saved at each step. A failed step
 //! costs only its own work, and a killed process can be resumed.
 //!
-//! One thread works (`work`). It receives commands through a channel, and interrupts and decisions
+//! One thread does the work (`work`). It receives commands through a channel, and interrupts and decisions
 //! through `signals`.
 
-mod allowed;
+mod permissions;
 mod anthropic;
 mod conversation;
 mod draft;
@@ -36,26 +36,28 @@ pub use self::endpoint::{ApiKey, ApiStyle, Endpoint, EndpointError, ProxyAddress
 pub use self::scenario::{Scenario, ScenarioError};
 pub use self::steps::last_memory;
 
-use self::allowed::Allowed;
 use self::anthropic::Anthropic;
 use self::conversation::Conversation;
 use self::model::Model;
 use self::openai::OpenAi;
+use self::permissions::GrantedPermissions;
 use self::signals::Signals;
 use self::steps::Steps;
 use self::tools::Call;
 use self::work::{Command, Worker};
 use crate::capture::Capture;
 use crate::chat_agent::{
-    AgentError, ChatAgent, ChatEvent, Decision, NativeFiles, NativeFilesError, Trial,
+    AgentError, ChatAgent, ChatEvent, Decision, NativeFiles, NativeFilesError, RestoreMode,
 };
 
 const NAME: &str = "builtin";
 
-/// Where the agent's messages come from.
+/// Where the model's messages come from.
 #[derive(Debug, Clone)]
-pub enum Driver {
+pub enum ModelSource {
+    /// A model behind an HTTP API.
     Endpoint(Endpoint),
+    /// A scenario file.
     Scenario(Scenario),
     /// The scripted tour.
     Tour,
@@ -68,12 +70,16 @@ pub enum Permissions {
     Ask,
     /// Read and edit files.
     AcceptEdits,
+    /// Everything.
     AllowAll,
 }
 
+/// How to start the built-in agent.
 #[derive(Debug, Clone)]
 pub struct BuiltinOptions {
-    pub driver: Driver,
+    /// Where the model's messages come from.
+    pub source: ModelSource,
+    /// What the agent may do without asking.
     pub permissions: Permissions,
     /// A conversation from [`ChatAgent::memory`] to continue; `null` for a new one.
     pub memory: Value,
@@ -84,15 +90,15 @@ pub struct BuiltinOptions {
 }
 
 impl BuiltinOptions {
-    /// A scripted driver needs no permissions; a model asks for each.
+    /// The defaults: a script needs no permissions, a model asks for each.
     #[must_use]
-    pub fn new(driver: Driver) -> Self {
-        let permissions = match driver {
-            Driver::Endpoint(_) => Permissions::Ask,
-            Driver::Scenario(_) | Driver::Tour => Permissions::AllowAll,
+    pub fn new(source: ModelSource) -> Self {
+        let permissions = match source {
+            ModelSource::Endpoint(_) => Permissions::Ask,
+            ModelSource::Scenario(_) | ModelSource::Tour => Permissions::AllowAll,
         };
         Self {
-            driver,
+            source,
             permissions,
             memory: Value::Null,
             shell_limit: Duration::from_secs(120),
@@ -101,6 +107,7 @@ impl BuiltinOptions {
     }
 }
 
+/// A running conversation with the built-in agent.
 pub struct Builtin {
     commands: Sender<Command>,
     signals: Arc<Signals>,
@@ -118,11 +125,11 @@ impl Builtin {
     ) -> Result<Self, AgentError> {
         let conversation =
             Conversation::from_memory(&options.memory).ok_or(AgentError::ForeignMemory(NAME))?;
-        let model = model(options.driver, capture.workspace.root.path(), &conversation);
+        let model = model(options.source, capture.workspace.root.path(), &conversation);
         let refused = |why: String| AgentError::Refused(why);
         let execution = ExecutionId::new(capture.session.to_string())
             .map_err(|error| refused(error.to_string()))?;
-        let steps = Steps::of(&*capture.workspace.states, execution, model.name())
+        let steps = Steps::load(&*capture.workspace.states, execution, model.name())
             .map_err(|error| refused(error.to_string()))?;
         let (signals, memory) = (Arc::default(), Arc::new(Mutex::new(conversation.clone())));
         let worker = Worker {
@@ -133,20 +140,20 @@ impl Builtin {
             steps,
             signals: Arc::clone(&signals),
             memory: Arc::clone(&memory),
-            allowed: Allowed::by(options.permissions),
+            allowed: GrantedPermissions::new(options.permissions),
             shell_limit: options.shell_limit,
             most_messages: options.most_messages,
             run_tool: Call::run,
         };
         let (commands, received) = mpsc::channel();
-        let works = move || {
+        let work = move || {
             if catch_unwind(AssertUnwindSafe(|| worker.run(&received))).is_err() {
-                drop(say.send(ChatEvent::Gone("a fault in the agent".to_owned())));
+                drop(say.send(ChatEvent::Ended("an internal error".to_owned())));
             }
         };
         let working = std::thread::Builder::new()
             .name(NAME.to_owned())
-            .spawn(works)
+            .spawn(work)
             .map_err(|source| AgentError::CannotStart { program: NAME.to_owned(), source })?;
         Ok(Self { commands, signals, memory, working: Mutex::new(Some(working)) })
     }
@@ -199,14 +206,14 @@ impl Builtin {
     }
 }
 
-fn model(driver: Driver, root: &Path, conversation: &Conversation) -> Box<dyn Model> {
-    match driver {
-        Driver::Endpoint(endpoint) => match endpoint.style {
+fn model(source: ModelSource, root: &Path, conversation: &Conversation) -> Box<dyn Model> {
+    match source {
+        ModelSource::Endpoint(endpoint) => match endpoint.style {
             ApiStyle::Anthropic => Box::new(Anthropic::new(&endpoint, instructions(root))),
             ApiStyle::OpenAi => Box::new(OpenAi::new(&endpoint, instructions(root))),
         },
-        Driver::Scenario(scenario) => Box::new(scenario),
-        Driver::Tour => Box::new(tour::scenario(root, conversation)),
+        ModelSource::Scenario(scenario) => Box::new(scenario),
+        ModelSource::Tour => Box::new(tour::scenario(root, conversation)),
     }
 }
 
@@ -221,7 +228,7 @@ fn instructions(root: &Path) -> String {
 }
 
 fn gone() -> AgentError {
-    AgentError::Gone("it was closed".to_owned())
+    AgentError::Ended("it was closed".to_owned())
 }
 
 impl ChatAgent for Builtin {
@@ -243,7 +250,7 @@ impl ChatAgent for Builtin {
         if self.signals.decide(request, decision) {
             Ok(())
         } else {
-            Err(AgentError::Refused(format!("nothing is asked under {request}")))
+            Err(AgentError::Refused(format!("no permission request is open under {request}")))
         }
     }
 
@@ -253,7 +260,11 @@ impl ChatAgent for Builtin {
     }
 
     /// The agent keeps no copies of files; Takeback has them.
-    fn rewind_files(&self, _: &str, _: Trial) -> Result<Option<NativeFiles>, NativeFilesError> {
+    fn rewind_files(
+        &self,
+        _: &str,
+        _: RestoreMode,
+    ) -> Result<Option<NativeFiles>, NativeFilesError> {
         Ok(None)
     }
 

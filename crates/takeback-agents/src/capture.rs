@@ -17,8 +17,11 @@ use crate::chat_agent::{ChatEvent, PromptPoint};
 
 /// What an agent needs for recording.
 pub struct Capture {
+    /// The workspace that the agent works in.
     pub workspace: Workspace,
+    /// The session in the log.
     pub session: SessionId,
+    /// The tools, by what they write.
     pub tools: Tools,
     /// Receives what could not be recorded.
     pub say: Sender<ChatEvent>,
@@ -37,20 +40,20 @@ pub(crate) struct Recording {
     pub(crate) formatter: bool,
     say: Sender<ChatEvent>,
     /// Reported in this turn already.
-    complaints: HashSet<String>,
+    reported: HashSet<String>,
 }
 
 impl From<Capture> for Recording {
     fn from(capture: Capture) -> Self {
         let Capture { workspace, session, tools, say, recording, formatter } = capture;
-        Self { workspace, session, tools, recording, formatter, say, complaints: HashSet::new() }
+        Self { workspace, session, tools, recording, formatter, say, reported: HashSet::new() }
     }
 }
 
 impl Recording {
     pub(crate) fn session_start(&mut self, agent: &str) {
         let owner = process::current();
-        self.tell(&AgentEvent::SessionStart {
+        self.record_event(&AgentEvent::SessionStart {
             session: self.session.clone(),
             agent: Some(agent.to_owned()),
             parent: None,
@@ -62,7 +65,7 @@ impl Recording {
     pub(crate) fn prompt(&mut self, message: &str, text: &str) -> Option<PromptPoint> {
         let (session, message) = (self.session.clone(), Some(message.to_owned()));
         let event = AgentEvent::Prompt { session, message, text: text.to_owned() };
-        let id = self.tell(&event)?.point?;
+        let id = self.record_event(&event)?.point?;
         let found = self.workspace.store.find_points(PointQuery::Id(id)).ok();
         let made = found.and_then(|mut points| points.pop()).map(|point| point.created_at);
         // The point is durable even if it cannot be read back.
@@ -77,15 +80,16 @@ impl Recording {
             return None;
         }
         let (session, call, tool) = (self.session.clone(), CallId::from(call), tool.to_owned());
-        let told = self.tell(&AgentEvent::BeforeTool { session, call, tool, touches })?;
-        Some(told.seq)
+        let recorded =
+            self.record_event(&AgentEvent::BeforeTool { session, call, tool, touches })?;
+        Some(recorded.seq)
     }
 
     /// Records the end of a call that [`Self::before`] recorded.
     pub(crate) fn after(&mut self, call: &str, outcome: Outcome) -> Option<Seq> {
         let (session, call) = (self.session.clone(), CallId::from(call));
         Some(
-            self.tell(&AgentEvent::AfterTool {
+            self.record_event(&AgentEvent::AfterTool {
                 session,
                 call,
                 outcome,
@@ -96,54 +100,57 @@ impl Recording {
     }
 
     /// Records the current files. Durable when this returns; the turn stays open.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn scan(&mut self) {
         if self.recording {
             let surveyed = look_around(&mut self.workspace);
-            self.heed(surveyed.map(|surveyed| surveyed.recorded));
+            self.report_problems(surveyed.map(|surveyed| surveyed.recorded));
         }
     }
 
     pub(crate) fn turn_end(&mut self) {
-        self.tell(&AgentEvent::TurnEnd { session: self.session.clone() });
+        self.record_event(&AgentEvent::TurnEnd { session: self.session.clone() });
     }
 
     pub(crate) fn session_end(&mut self) {
-        self.tell(&AgentEvent::SessionEnd { session: self.session.clone() });
+        self.record_event(&AgentEvent::SessionEnd { session: self.session.clone() });
     }
 
     /// Records an event; `None` if it could not be recorded, which has been reported.
-    pub(crate) fn tell(&mut self, event: &AgentEvent) -> Option<RecordOutcome> {
+    pub(crate) fn record_event(&mut self, event: &AgentEvent) -> Option<RecordOutcome> {
         if !self.recording {
             return None;
         }
         if matches!(event, AgentEvent::Prompt { .. }) {
-            self.complaints.clear();
+            self.reported.clear();
         }
         let recorded = record(&mut self.workspace, event);
-        self.heed(recorded)
+        self.report_problems(recorded)
     }
 
-    fn heed(&mut self, recorded: Result<RecordOutcome, RecordError>) -> Option<RecordOutcome> {
+    fn report_problems(
+        &mut self,
+        recorded: Result<RecordOutcome, RecordError>,
+    ) -> Option<RecordOutcome> {
         match recorded {
             Ok(recorded) => {
                 for (path, reason) in &recorded.not_captured {
                     let path = String::from_utf8_lossy(path.as_bytes());
-                    self.unrecorded(format!("{path}: {}", reason.describe()));
+                    self.report_unrecorded(format!("{path}: {}", reason.describe()));
                 }
                 Some(recorded)
             }
             Err(error) => {
-                self.unrecorded(with_causes(&error));
+                self.report_unrecorded(with_causes(&error));
                 None
             }
         }
     }
 
     /// Reports each reason once per turn.
-    pub(crate) fn unrecorded(&mut self, why: String) {
-        if self.complaints.insert(why.clone()) {
+    pub(crate) fn report_unrecorded(&mut self, why: String) {
+        if self.reported.insert(why.clone()) {
             // The receiver is gone while the session closes.
-            drop(self.say.send(ChatEvent::Unrecorded(why)));
+            drop(self.say.send(ChatEvent::NotRecorded(why)));
         }
     }
 }
@@ -171,8 +178,11 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "it spoils what the recorder writes to")]
-    fn what_could_not_be_recorded_is_said_with_its_cause_and_once_in_a_turn() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it damages the folder that the recorder writes to"
+    )]
+    fn a_recording_error_is_reported_once_per_turn_with_its_cause() {
         let (sandbox, (say, said)) = (Sandbox::new(), mpsc::channel());
         let mut recording = Recording::from(Capture {
             workspace: sandbox.another_process(),
@@ -195,7 +205,7 @@ mod tests {
         );
         for _ in 0..2 {
             turn(&mut recording);
-            assert_eq!(said.try_iter().collect::<Vec<_>>(), [ChatEvent::Unrecorded(why.clone())]);
+            assert_eq!(said.try_iter().collect::<Vec<_>>(), [ChatEvent::NotRecorded(why.clone())]);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! How to cut an agent's conversation back to where a point was made.
 //!
 //! A rewind restores files; the agent still remembers what it did with them. Its transcript shows
-//! whether there is anything to forget. This module writes nothing and starts no agent: agents that
-//! can be cut without their screen need a prompt to continue with.
+//! whether there is anything to forget. This module writes nothing and starts no agent: agents whose
+//! conversation can be cut without their screen need a prompt to continue with.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub struct Cut {
     pub title: &'static str,
     /// The agent's id of the conversation.
     pub session: String,
-    /// The agent's id of the first message to be forgotten.
+    /// The agent's id of the first message to forget.
     pub message_id: String,
     /// Instructions, the best way first.
     pub how: Vec<String>,
@@ -42,11 +42,11 @@ pub struct PointPrompt<'a> {
 
 /// Finds the cut before a prompt, in the agent's home. `None`: the agent has no such conversation, or it
 /// does not continue after that prompt.
-pub type FindCut = fn(home: &Path, prompt: PointPrompt<'_>) -> Result<Option<Cut>, CutError>;
+pub type CutFinder = fn(home: &Path, prompt: PointPrompt<'_>) -> Result<Option<Cut>, CutError>;
 
 /// A conversation that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("{} cannot be read", path.display())]
+#[error("cannot read {}", path.display())]
 pub struct CutError {
     /// The file or folder.
     pub path: PathBuf,

@@ -28,7 +28,7 @@ pub use self::paths::{call_targets, paths_of_patch};
 use self::surrogates::without_lone_surrogates;
 use crate::kind::AgentKind;
 
-/// What a hook's payload says.
+/// A parsed hook payload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookEvent {
     /// The agent's name for the event.
@@ -41,11 +41,11 @@ pub struct HookEvent {
     pub cwd: Option<PathBuf>,
     /// The agent's transcript of the conversation.
     pub transcript: Option<PathBuf>,
-    /// The agent's id of the prompt that it is done for.
+    /// The agent's id of the prompt that caused it.
     pub prompt: Option<String>,
     /// When the agent sent it.
     pub timestamp: Option<Timestamp>,
-    /// The session began as a copy of another one. Which one, the transcript may say: see
+    /// The session began as a copy of another one. The transcript may name it: see
     /// [`Transcript::parent`](crate::transcript::Transcript::parent).
     pub is_fork: bool,
     /// The session that this one is a copy of, if the payload names it.
@@ -54,12 +54,12 @@ pub struct HookEvent {
     pub kind: HookEventKind,
 }
 
-/// What happened, of those things that matter to the log.
+/// What happened, as far as it matters to the log.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookEventKind {
     /// A session began or was resumed.
     SessionStart,
-    /// The user asked for something.
+    /// The user submitted a prompt.
     Prompt {
         /// What the user typed.
         text: String,
@@ -70,9 +70,9 @@ pub enum HookEventKind {
     AfterTool(ToolCall, CallEnd),
     /// A call was refused and never ran.
     ToolRejected(ToolCall),
-    /// The agent asks its user whether a call may run. Which call, it does not say.
+    /// The agent asks its user for permission to run a call, without its id.
     PermissionAsked(PermissionQuestion),
-    /// What a call started in the background has ended.
+    /// A background command has ended.
     BackgroundEnded {
         /// The call that started it.
         call: String,
@@ -85,7 +85,7 @@ pub enum HookEventKind {
     TurnEnd,
     /// The session ended.
     SessionEnd,
-    /// Nothing that concerns files. It still shows that the hook runs.
+    /// It does not concern files. It still shows that the hook runs.
     Irrelevant,
 }
 
@@ -100,7 +100,7 @@ impl HookEventKind {
     }
 }
 
-/// How a call ended, as the hook after it says.
+/// How a call ended, as reported by the hook after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallEnd {
     /// Whether it succeeded.
@@ -129,7 +129,7 @@ pub struct ToolCall {
     pub input: Value,
 }
 
-/// What an agent asks permission for, of agents that do not report how long a call ran.
+/// What an agent asks permission for. Only known for agents that do not report how long a call ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionQuestion {
     /// A command, by its text.
@@ -149,7 +149,7 @@ impl PermissionQuestion {
     }
 }
 
-/// Why a payload is no hook event.
+/// Why a payload cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum PayloadError {
     /// It is not the agent's JSON.
@@ -178,7 +178,7 @@ pub enum PayloadError {
     },
 }
 
-/// What a hook prints so that Claude Code, and agents that follow it, show `text` to the user.
+/// What a hook prints so that Claude Code, and agents modelled on it, show `text` to the user.
 pub(crate) fn system_message(text: &str) -> String {
     serde_json::json!({ "systemMessage": text }).to_string()
 }

@@ -23,7 +23,7 @@ pub use self::settings::{JsonDialect, SettingsFormat, TimeUnit};
 use crate::agents::AGENTS;
 use crate::kind::AgentKind;
 
-/// Whom hooks are installed for.
+/// Who hooks are installed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookScope {
     /// The user, in every project.
@@ -89,23 +89,23 @@ pub enum SettingsError {
         must_be: &'static str,
     },
     /// A key above the hooks appears twice, and agents would ignore the first.
-    #[error("{what} is in it twice")]
+    #[error("{what} appears twice in it")]
     Twice {
         /// The key.
         what: String,
     },
     /// A file that should only have Takeback's hooks has other contents.
-    #[error("it has something other than Takeback's hooks in it")]
+    #[error("it has contents other than Takeback's hooks")]
     Foreign,
     /// The result would change other settings. No input is known to cause this.
     #[error("the result would change more than Takeback's hooks")]
-    Unfaithful,
+    ChangesOthers,
 }
 
 /// A settings file without Takeback's hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remainder {
-    /// There were no hooks of Takeback's.
+    /// None of Takeback's hooks were in it.
     Same,
     /// The other settings.
     Rest(Vec<u8>),
@@ -158,13 +158,13 @@ pub struct TrustSite<'a> {
 /// A file with Takeback's hooks.
 #[derive(Debug, Clone, Copy)]
 pub struct InstalledFile<'a> {
-    /// Whom they are for.
+    /// Who the hooks are for.
     pub scope: HookScope,
     /// The path by which the agent finds it.
     pub path: &'a Path,
     /// The same with links resolved.
     pub real_path: &'a Path,
-    /// What is in it.
+    /// Its contents.
     pub contents: &'a [u8],
     /// Takeback's hooks in it.
     pub hooks: &'a [HookInFile],
@@ -179,9 +179,9 @@ pub struct HookProblem {
     pub next: String,
 }
 
-/// The contents with all of Takeback's hooks; `None`: they are there already.
+/// The contents with all of Takeback's hooks; `None` if they are installed already.
 ///
-/// Hooks of Takeback's that cannot run, or are for an event that is no longer used, are removed.
+/// Removes hooks of Takeback's that cannot run or whose event is no longer used.
 pub fn add_hooks(
     agent: &AgentKind,
     before: Option<&[u8]>,
@@ -214,7 +214,7 @@ pub fn parse_settings(contents: &[u8]) -> Result<Value, SettingsError> {
 /// Why the agent itself refuses a settings file that Takeback can read: not every agent accepts
 /// comments or trailing commas. `None` also for a file that only Takeback writes.
 #[must_use]
-pub fn refusal(agent: &AgentKind, contents: &[u8]) -> Option<SettingsError> {
+pub fn settings_refusal(agent: &AgentKind, contents: &[u8]) -> Option<SettingsError> {
     match &agent.install {
         HookFormat::OwnFile(_) => None,
         HookFormat::Settings(format) => settings::refusal(agent.title, format.dialect, contents),
@@ -239,7 +239,7 @@ pub fn find_hooks(agent: &AgentKind, contents: &[u8]) -> Result<HooksInFile, Set
     Ok(found)
 }
 
-/// `disableAllHooks`, a key of Claude Code and those that follow it.
+/// `disableAllHooks`, a key of Claude Code and of agents modelled on it.
 pub(crate) fn disable_all_hooks(settings: &Value) -> Option<&'static str> {
     const KEY: &str = "disableAllHooks";
     (settings[KEY] == true).then_some(KEY)

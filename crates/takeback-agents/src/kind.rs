@@ -1,13 +1,13 @@
 //! What Takeback knows about a supported agent: one [`AgentKind`] for each.
 //!
 //! An entry is a `static` in the agent's own folder and one line in [`AGENTS`](crate::agents::AGENTS).
-//! Whatever differs between agents is a value or a function in it; no other code asks which agent it is
-//! dealing with.
+//! Everything that differs between agents is a value or a function in it; no other code asks which agent
+//! it has.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::cut::FindCut;
+use crate::cut::CutFinder;
 use crate::hook::{HookEvent, PayloadError};
 use crate::install::{HookFormat, HookProblem, HookScope, TrustSite};
 use crate::tools::ToolNames;
@@ -34,34 +34,34 @@ pub struct AgentKind {
     pub command_suffix: fn(event: &str) -> String,
     /// Every file whose hooks it runs.
     pub settings: SettingsFiles,
-    /// The events after a tool call, as they are named in those files.
+    /// The names of the events after a tool call in those files.
     pub post_tool_events: &'static [&'static str],
     /// Its tools, by what they write.
     pub tools: ToolNames,
     /// Parses the payload of a hook. `event`: what the command line says happened. Lone surrogates and
     /// read-only tools are handled by [`AgentKind::parse`].
     pub decode: fn(payload: &[u8], event: Option<&str>) -> Result<HookEvent, PayloadError>,
-    /// What a hook prints to have the agent show a text to its user; `None`: no way is known.
+    /// What a hook prints to make the agent show a text to its user; `None` if no way is known.
     pub message: Option<fn(text: &str) -> String>,
     /// What can be read from its transcripts.
     pub transcript: Transcript,
     /// The files in which it keeps its sessions.
     pub sessions: SessionFiles,
     /// How its conversation is cut back to a prompt. The path is the agent's home.
-    pub cut: Option<FindCut>,
-    /// How it decides whether to trust a hook, where that can be read.
+    pub cut: Option<CutFinder>,
+    /// How it decides whether to trust a hook, if that can be read.
     pub trust: Option<TrustCheck>,
-    /// It ignores the hooks of a project that its user has not trusted, and which those are cannot be
-    /// read.
+    /// Whether it ignores the hooks of projects that its user has not trusted. Which ones those are cannot
+    /// be read.
     pub ignores_untrusted_projects: bool,
-    /// It runs two hooks with the same command line once.
+    /// Whether it runs two hooks with the same command line only once.
     pub runs_equal_hooks_once: bool,
     /// What the user has to do after the hooks were installed.
     pub install_note: fn(HookScope) -> Option<&'static str>,
 }
 
 impl AgentKind {
-    /// What an entry need not say: no transcript, no trust check, no messages.
+    /// The defaults of an entry: no transcript, no trust check, no messages.
     pub const DEFAULT: Self = Self {
         name: "",
         title: "",
@@ -163,12 +163,12 @@ pub struct HookSpec {
     pub event: &'static str,
     /// The tools it is for, in the agent's notation; `None`: all of them, or the event has no tool.
     pub matcher: Option<&'static str>,
-    /// After how long the agent may stop waiting for it.
+    /// How long the agent waits for it.
     pub timeout_seconds: u32,
 }
 
 impl HookSpec {
-    /// A hook for every tool with the usual timeout. A tool that is new may write too.
+    /// A hook for every tool, with the usual timeout. Unknown tools may write too.
     #[must_use]
     pub const fn new(event: &'static str) -> Self {
         Self { event, matcher: None, timeout_seconds: 30 }
@@ -180,14 +180,14 @@ impl HookSpec {
 pub struct SettingsFiles {
     /// Below the agent's home.
     pub user: &'static [&'static str],
-    /// Below the folder that it works in, or one above.
+    /// Below the folder that it works in, or below a folder above that.
     pub project: &'static [&'static str],
     /// Written by an administrator.
     pub system: &'static [&'static str],
 }
 
 /// Where an agent keeps its sessions: each pattern is a path below `folder`, `*` any name, `*.jsonl` any
-/// name that ends so.
+/// name with that ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionFiles {
     /// The folder that patterns begin in.
@@ -203,7 +203,7 @@ pub struct SessionFiles {
 /// How an agent records which hooks its user trusts.
 #[derive(Debug, Clone, Copy)]
 pub struct TrustCheck {
-    /// The file in the agent's home that says so.
+    /// The file in the agent's home with the record.
     pub file: &'static str,
     /// Why the agent would not run the hooks, if it would not.
     pub problem: fn(&TrustSite<'_>) -> Option<HookProblem>,

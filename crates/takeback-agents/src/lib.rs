@@ -12,15 +12,19 @@
 //! **Agents made of steps.** [`StepAgent`] is an agent without a model: a list of steps, run so that a failed
 //! or killed step costs only its own work. Use it, or read it before you write your own agent.
 //!
+//! # Examples
+//!
 //! ```
 //! use takeback_agents::{HookEventKind, agent_named};
 //!
-//! let codex = agent_named("codex").expect("it is in the table");
+//! let codex = agent_named("codex").expect("a supported agent");
 //! let payload = br#"{"hook_event_name": "Stop", "session_id": "s", "cwd": "/project"}"#;
 //! let event = codex.parse(payload, None)?;
 //! assert_eq!(event.kind, HookEventKind::TurnEnd);
 //! # Ok::<(), takeback_agents::PayloadError>(())
 //! ```
+
+#![warn(missing_docs)]
 
 mod agents;
 mod builtin;
@@ -42,15 +46,15 @@ pub use agents::claude::{
 };
 pub use agents::*;
 pub use builtin::{
-    ApiKey, ApiStyle, Builtin, BuiltinOptions, Driver, Endpoint, EndpointError, Permissions,
+    ApiKey, ApiStyle, Builtin, BuiltinOptions, Endpoint, EndpointError, ModelSource, Permissions,
     ProxyAddress, Scenario, ScenarioError, last_memory,
 };
 pub use capture::Capture;
 pub use chat_agent::{
     AgentError, ChatAgent, ChatEvent, Decision, NativeFiles, NativeFilesError, PermissionRequest,
-    PromptPoint, Trial, TurnResult,
+    PromptPoint, RestoreMode, TurnResult,
 };
-pub use cut::{Cut, CutError, FindCut, PointPrompt};
+pub use cut::{Cut, CutError, CutFinder, PointPrompt};
 pub use hook::{
     CallEnd, HookEvent, HookEventKind, HookSource, PayloadError, PermissionQuestion, ToolCall,
     call_targets, has_other_post_edit_hook, paths_of_patch, record_hook_event,
@@ -60,7 +64,7 @@ pub use install::{
     HookCommand, HookFormat, HookInFile, HookPosition, HookProblem, HookProgram, HookScope,
     HooksInFile, InstalledFile, JsonDialect, OwnFile, ProgramWord, Remainder, SessionInfo,
     SettingsError, SettingsFormat, TimeUnit, TrustSite, add_hooks, command_line, find_hooks,
-    is_takeback_command, parse_settings, read_session, refusal, remove_hooks,
+    is_takeback_command, parse_settings, read_session, remove_hooks, settings_refusal,
 };
 pub use kind::{
     AgentKind, HomeFolder, Homes, HookSpec, HooksFile, SessionFiles, SettingsFiles, TrustCheck,
@@ -72,7 +76,7 @@ pub use metadata::{
 pub use restore::{NativeFilesResult, RestoreError, RestoreReport, restore_with_agent};
 pub use step_agent::{EffectDecision, Effects, RunError, RunEvent, Step, StepAgent, StepError};
 pub use tools::{ToolNames, default_tools};
-pub use transcript::{ListIds, Lookup, PathLookup, Transcript, TranscriptEnd, TranscriptEndKind};
+pub use transcript::{IdsLookup, Lookup, PathLookup, Transcript, TranscriptEnd, TranscriptEndKind};
 
 /// The page for authors, so that its code is compiled and run.
 #[cfg(doctest)]

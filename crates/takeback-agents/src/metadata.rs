@@ -24,8 +24,10 @@ use takeback_store::{PointKind, SessionId, Store, StoreError, Timestamp, disk};
 pub struct Checkpoint {
     /// The message's UUID.
     pub id: String,
+    /// The time in the log.
     #[serde(serialize_with = "iso", deserialize_with = "from_iso")]
     pub timestamp: Timestamp,
+    /// One line; see [`checkpoint_description`].
     pub description: String,
     /// The agent's id of the conversation.
     pub session_id: String,
@@ -42,16 +44,28 @@ pub struct Metadata {
 /// A file that could not be parsed, and its new name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedMetadata {
+    /// Where it is now.
     pub path: PathBuf,
+    /// Why it could not be parsed.
     pub why: String,
 }
 
+/// Why the file of a session cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum MetadataError {
-    #[error("a session without a name has no folder")]
+    /// The session's name is empty, so it has no folder.
+    #[error("the session has no name")]
     NoSession,
+    /// An operation failed.
     #[error("{path} cannot be used ({doing})")]
-    Io { path: PathBuf, doing: &'static str, source: io::Error },
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The operation.
+        doing: &'static str,
+        /// Why.
+        source: io::Error,
+    },
 }
 
 impl Metadata {
@@ -87,6 +101,7 @@ impl Metadata {
         &self.checkpoints
     }
 
+    /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -292,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_as_other_programs_expect_it_and_private() {
+    fn the_file_has_the_expected_format_and_is_private() {
         let sessions = tempfile::tempdir().unwrap();
         let mut metadata = open(sessions.path());
         metadata.capture(checkpoint(0)).unwrap();
@@ -318,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_is_put_in_order_and_unknown_fields_do_no_harm() {
+    fn entries_of_other_programs_are_sorted_and_unknown_fields_ignored() {
         let sessions = tempfile::tempdir().unwrap();
         let path = open(sessions.path()).path().to_owned();
         let text = r#"{"version": 2, "checkpoints": [
@@ -331,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_message_again_is_one_checkpoint_and_a_clock_that_goes_back_hides_none() {
+    fn a_repeated_message_is_one_checkpoint_and_a_clock_set_back_hides_none() {
         let sessions = tempfile::tempdir().unwrap();
         let mut metadata = Metadata::open(sessions.path(), "s", 2).unwrap().0;
         metadata.capture(checkpoint(5)).unwrap();
@@ -344,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_set_aside_under_a_name_of_its_own() {
+    fn a_damaged_file_is_renamed_to_a_free_name() {
         let sessions = tempfile::tempdir().unwrap();
         let path = open(sessions.path()).path().to_owned();
         let folder = path.parent().unwrap();
@@ -377,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_its_place_leads_nowhere() {
+    fn a_link_in_its_place_is_not_followed() {
         let sessions = tempfile::tempdir().unwrap();
         let path = open(sessions.path()).path().to_owned();
         let theirs = sessions.path().join("theirs.json");
@@ -390,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn no_session_leaves_the_folder() {
+    fn no_session_name_leads_out_of_the_folder() {
         let home = tempfile::tempdir().unwrap();
         let sessions = home.path().join("sessions");
         for hostile in ["../x", "..", ".", "/etc", "a/b", "a\0b", &"x".repeat(400)] {
@@ -405,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn stopped_anywhere_the_file_is_the_old_or_the_new_one() {
+    fn after_a_crash_the_file_is_the_old_or_the_new_one() {
         for n in 1.. {
             let sessions = tempfile::tempdir().unwrap();
             open(sessions.path()).capture(checkpoint(1)).unwrap();
@@ -416,7 +431,7 @@ mod tests {
             let found = open(sessions.path()).list().to_vec();
             let (old, new) = (vec![checkpoint(1)], vec![checkpoint(2), checkpoint(1)]);
             assert!(found == old || found == new, "{n}: {found:?}");
-            // What the crash left behind does not hinder the next write.
+            // Leftovers of the crash do not prevent the next write.
             open(sessions.path()).capture(checkpoint(3)).unwrap();
             if ended.is_ok() {
                 assert_eq!(found, new);
@@ -442,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_are_cut_at_characters() {
+    fn descriptions_are_cut_between_characters() {
         let say = |content: Value| checkpoint_description(&content, "14:03:59");
         assert_eq!(say("é".repeat(100).into()), "é".repeat(80));
         assert_eq!(say("one\ntwo\r\nthree".into()), "one two three");

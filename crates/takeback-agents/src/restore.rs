@@ -7,12 +7,14 @@ use takeback_core::rewind::{
     NativeOutcome, NativeRestore, Receipt, RewindError, RewindRequest, rewind, rewind_with,
 };
 
-use crate::chat_agent::{AgentError, ChatAgent, NativeFilesError, Trial};
+use crate::chat_agent::{AgentError, ChatAgent, NativeFilesError, RestoreMode};
 
 /// The result of a restore.
 #[derive(Debug)]
 pub struct RestoreReport {
+    /// What the rewind did.
     pub receipt: Receipt,
+    /// What happened to the agent's own copies.
     pub own: NativeFilesResult,
 }
 
@@ -27,11 +29,13 @@ pub enum NativeFilesResult {
     Unavailable(NativeFilesError),
 }
 
+/// Why a restore failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// Nothing was changed. [`rewind`] needs no agent.
     #[error("No active query session. Cannot restore checkpoint.")]
     NotLive,
+    /// The rewind itself failed.
     #[error(transparent)]
     Rewind(#[from] RewindError),
 }
@@ -48,10 +52,10 @@ pub fn restore_with_agent(
     if !agent.is_live() {
         return Err(RestoreError::NotLive);
     }
-    let own = match agent.rewind_files(message, Trial::Dry) {
+    let own = match agent.rewind_files(message, RestoreMode::DryRun) {
         Ok(Some(files)) => {
             let paths = NativeRestore::meant(workspace, &files.paths);
-            let mut run = || match agent.rewind_files(message, Trial::Real) {
+            let mut run = || match agent.rewind_files(message, RestoreMode::Apply) {
                 Ok(_) => Ok(()),
                 Err(error) => Err(error.to_string()),
             };
@@ -59,7 +63,7 @@ pub fn restore_with_agent(
             let (receipt, helped) = rewind_with(workspace, request, shown, &mut helper)?;
             return Ok(RestoreReport { receipt, own: NativeFilesResult::Asked(helped) });
         }
-        Err(NativeFilesError::Agent(AgentError::Gone(_))) => return Err(RestoreError::NotLive),
+        Err(NativeFilesError::Agent(AgentError::Ended(_))) => return Err(RestoreError::NotLive),
         Ok(None) => NativeFilesResult::None,
         Err(error) => NativeFilesResult::Unavailable(error),
     };

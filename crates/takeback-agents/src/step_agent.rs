@@ -48,13 +48,13 @@ pub struct StepAgent<'a> {
     pub on_ambiguous: Box<dyn FnMut(&Effect) -> EffectDecision + 'a>,
     /// What happens to files that an interrupted step may have written, or the user since. `Take`:
     /// they are restored too, and `undo` brings them back. `Leave`: if there are any, the run ends
-    /// with [`RunError::InTheWay`] before it changes anything.
+    /// with [`RunError::WouldLoseWork`] before it changes anything.
     pub uncertain_files: AmbiguousPolicy,
     /// Whether a resumed run first restores the files of its state. `Stay`: it starts with the
     /// current files, as after a rollback of the state alone.
     pub files_at_start: Files,
     /// Receives events in order.
-    pub on_happening: Box<dyn FnMut(&RunEvent<'_>) + 'a>,
+    pub on_event: Box<dyn FnMut(&RunEvent<'_>) + 'a>,
 }
 
 /// An event of a run.
@@ -74,27 +74,65 @@ pub enum RunEvent<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The failed checkpoint is the head, and the files are those of the last success.
-    #[error("{checkpoint} ({name}) failed after {retries} retries, which is the most: {error}")]
-    GaveUp { checkpoint: CheckpointKey, name: String, retries: u32, error: String },
-    /// The step's changes stay: they cannot be told from the other run's.
-    #[error("another run of execution {execution} was faster")]
-    Overtaken { execution: ExecutionId, source: Option<Box<StateError>> },
-    #[error("execution {execution} is being run by process {pid}")]
-    Running { execution: ExecutionId, pid: u32 },
+    #[error("{checkpoint} ({name}) failed after {retries} retries, the limit: {error}")]
+    RetriesExhausted {
+        /// The failed checkpoint.
+        checkpoint: CheckpointKey,
+        /// The step's name.
+        name: String,
+        /// How often it was retried.
+        retries: u32,
+        /// The step's last error.
+        error: String,
+    },
+    /// The step's changes stay: they cannot be distinguished from the other run's.
+    #[error("another run of execution {execution} saved first")]
+    Overtaken {
+        /// The execution.
+        execution: ExecutionId,
+        /// The conflict; `None` if both runs saved the same state.
+        source: Option<Box<StateError>>,
+    },
+    /// Nothing was done.
+    #[error("process {pid} is already running execution {execution}")]
+    Running {
+        /// The execution.
+        execution: ExecutionId,
+        /// The process.
+        pid: u32,
+    },
+    /// An execution only continues with the steps it began with.
     #[error("step {step} of execution {execution} was {was:?}, and is not among these steps")]
-    OtherSteps { execution: ExecutionId, step: StepIndex, was: String },
+    StepsChanged {
+        /// The execution.
+        execution: ExecutionId,
+        /// The last successful step.
+        step: StepIndex,
+        /// Its name in the execution.
+        was: String,
+    },
     /// The receipt lists the paths and reasons. Nothing was restored, except what it lists: then
     /// another program saved a file during the rewind.
-    #[error("what was done since {success} cannot be taken back without losing work of others")]
-    InTheWay { success: CheckpointKey, receipt: Box<Receipt> },
-    #[error("nobody knows whether the effect {:?} happened", effect.key)]
-    AmbiguousEffect { effect: Box<Effect> },
+    #[error("cannot take back the changes since {success} without losing the work of others")]
+    WouldLoseWork {
+        /// The last success.
+        success: CheckpointKey,
+        /// What could not be restored, and why.
+        receipt: Box<Receipt>,
+    },
+    /// [`StepAgent::on_ambiguous`] answered [`EffectDecision::Stop`].
+    #[error("cannot tell whether the effect {:?} happened: check, then decide in on_ambiguous", effect.key)]
+    AmbiguousEffect {
+        /// The effect.
+        effect: Box<Effect>,
+    },
+    /// The state or the log could not be read or written.
     #[error(transparent)]
     Execution(Box<ExecutionError>),
 }
 
 /// The position of a run.
-struct Standing {
+struct RunPosition {
     success: Record,
     /// The state of the success.
     values: Values,
@@ -113,7 +151,7 @@ impl<'a> StepAgent<'a> {
             on_ambiguous: Box::new(|_| EffectDecision::Stop),
             uncertain_files: AmbiguousPolicy::Leave,
             files_at_start: Files::Too,
-            on_happening: Box::new(|_| {}),
+            on_event: Box::new(|_| {}),
         }
     }
 
@@ -142,20 +180,24 @@ impl<'a> StepAgent<'a> {
         let text = format!("execution {}", self.execution);
         record(workspace, &AgentEvent::Prompt { session: session.clone(), message: None, text })?;
         let ended = match resumed {
-            Some(resumed) => self.go_on(workspace, resumed, head),
+            Some(resumed) => self.resume(workspace, resumed, head),
             None => self.begin(workspace, initial),
         }
-        .and_then(|standing| self.run_from(workspace, &session, standing));
+        .and_then(|position| self.run_from(workspace, &session, position));
         // The session of an overtaken run belongs to the other run.
         if !matches!(ended, Err(RunError::Overtaken { .. })) {
-            let told = record(workspace, &AgentEvent::SessionEnd { session });
-            return ended.and_then(|values| Ok(told.map(|_| values)?));
+            let recorded = record(workspace, &AgentEvent::SessionEnd { session });
+            return ended.and_then(|values| Ok(recorded.map(|_| values)?));
         }
         ended
     }
 
     /// The start is a checkpoint too, so that the first step can fail like any other.
-    fn begin(&mut self, workspace: &mut Workspace, initial: &Values) -> Result<Standing, RunError> {
+    fn begin(
+        &mut self,
+        workspace: &mut Workspace,
+        initial: &Values,
+    ) -> Result<RunPosition, RunError> {
         let start = NewCheckpoint {
             execution: &self.execution,
             branch: None,
@@ -172,27 +214,27 @@ impl<'a> StepAgent<'a> {
             session: None,
         };
         let (saved, _) = save_step(workspace, &start)?;
-        (self.on_happening)(&RunEvent::Saved(&saved.record));
+        (self.on_event)(&RunEvent::Saved(&saved.record));
         let head = saved.record.key.clone();
-        Ok(Standing { success: saved.record, values: initial.clone(), head })
+        Ok(RunPosition { success: saved.record, values: initial.clone(), head })
     }
 
-    fn go_on(
+    fn resume(
         &mut self,
         workspace: &mut Workspace,
         resumed: ResumeState,
         head: Option<Record>,
-    ) -> Result<Standing, RunError> {
-        (self.on_happening)(&RunEvent::Resumed(&resumed));
+    ) -> Result<RunPosition, RunError> {
+        (self.on_event)(&RunEvent::Resumed(&resumed));
         let success = resumed.checkpoint.record;
         if self.files_at_start == Files::Too {
             self.take_back(workspace, &success)?;
         }
         match head {
-            Some(failed) if failed.status == Status::Failed => self.try_again(workspace, failed),
+            Some(failed) if failed.status == Status::Failed => self.retry(workspace, failed),
             head => {
                 let head = head.map_or_else(|| success.key.clone(), |head| head.key);
-                Ok(Standing { success, values: resumed.checkpoint.values, head })
+                Ok(RunPosition { success, values: resumed.checkpoint.values, head })
             }
         }
     }
@@ -201,7 +243,7 @@ impl<'a> StepAgent<'a> {
         &mut self,
         workspace: &mut Workspace,
         session: &SessionId,
-        mut at: Standing,
+        mut at: RunPosition,
     ) -> Result<Values, RunError> {
         while number(&at.success) < self.steps.len() {
             at = self.run_step(workspace, session, &at)?;
@@ -214,8 +256,8 @@ impl<'a> StepAgent<'a> {
         &mut self,
         workspace: &mut Workspace,
         session: &SessionId,
-        at: &Standing,
-    ) -> Result<Standing, RunError> {
+        at: &RunPosition,
+    ) -> Result<RunPosition, RunError> {
         let index = StepIndex(at.success.key.step.0 + 1);
         let step = &mut self.steps[number(&at.success)];
         let call = CallId(format!("step-{index}-{:x}", (workspace.ambient.random)()));
@@ -249,7 +291,7 @@ impl<'a> StepAgent<'a> {
             },
         )?;
         if !seen.not_captured.is_empty() {
-            (self.on_happening)(&RunEvent::NotCaptured(&seen.not_captured));
+            (self.on_event)(&RunEvent::NotCaptured(&seen.not_captured));
         }
         let error = match ran {
             Ok(()) => None,
@@ -288,24 +330,24 @@ impl<'a> StepAgent<'a> {
             }
             Err(error) => return Err(error.into()),
         };
-        (self.on_happening)(&RunEvent::Saved(&saved));
+        (self.on_event)(&RunEvent::Saved(&saved));
         if error.is_some() {
             self.take_back(workspace, &at.success)?;
-            return self.try_again(workspace, saved);
+            return self.retry(workspace, saved);
         }
-        Ok(Standing { head: saved.key.clone(), success: saved, values })
+        Ok(RunPosition { head: saved.key.clone(), success: saved, values })
     }
 
     /// Counts a retry of a step whose files were restored; the position it starts from.
-    fn try_again(&self, workspace: &Workspace, failed: Record) -> Result<Standing, RunError> {
+    fn retry(&self, workspace: &Workspace, failed: Record) -> Result<RunPosition, RunError> {
         let step = failed.key.step;
         match retry_from_step(&*workspace.states, &self.execution, step, self.most_retries) {
-            Ok(ResumeState { checkpoint, .. }) => Ok(Standing {
+            Ok(ResumeState { checkpoint, .. }) => Ok(RunPosition {
                 success: checkpoint.record,
                 values: checkpoint.values,
                 head: failed.key,
             }),
-            Err(StateError::RetriesExhausted { count, .. }) => Err(RunError::GaveUp {
+            Err(StateError::RetriesExhausted { count, .. }) => Err(RunError::RetriesExhausted {
                 checkpoint: failed.key,
                 name: failed.step_name,
                 retries: count,
@@ -321,7 +363,7 @@ impl<'a> StepAgent<'a> {
         let point = success.point.ok_or(ExecutionError::NoFiles { id })?;
         let mut request = RewindRequest::new(Target::Point(point));
         request.ambiguous = self.uncertain_files;
-        let in_the_way = |receipt| RunError::InTheWay {
+        let in_the_way = |receipt| RunError::WouldLoseWork {
             success: success.key.clone(),
             receipt: Box::new(receipt),
         };
@@ -340,7 +382,7 @@ impl<'a> StepAgent<'a> {
             return Err(in_the_way(receipt));
         }
         if receipt.changed_something() {
-            (self.on_happening)(&RunEvent::TakenBack(&receipt));
+            (self.on_event)(&RunEvent::TakenBack(&receipt));
         }
         Ok(())
     }
@@ -368,7 +410,7 @@ impl<'a> StepAgent<'a> {
             return Ok(());
         }
         let (execution, was) = (self.execution.clone(), success.step_name.clone());
-        Err(RunError::OtherSteps { execution, step: success.key.step, was })
+        Err(RunError::StepsChanged { execution, step: success.key.step, was })
     }
 }
 

@@ -11,13 +11,13 @@ pub struct ToolNames {
     pub edit: &'static [&'static str],
     /// They may write anything.
     pub shell: &'static [&'static str],
-    /// They write nothing. Another agent's tool of that name does not either, as far as is known: these
-    /// are defaults of the setting `readOnlyTools`.
+    /// They write nothing, and no other known agent has a writing tool of that name: these are defaults of
+    /// the setting `readOnlyTools`.
     pub read_only: &'static [&'static str],
-    /// More tools of this agent that write nothing themselves: they talk, or start what sends events of
-    /// its own. Another agent's tool of that name may write.
+    /// More tools of this agent that write nothing themselves: they talk, or start something that sends its
+    /// own events. Another agent's tool of that name may write.
     pub quiet: &'static [&'static str],
-    /// What may precede the name of a tool in `read_only` and `quiet`.
+    /// A prefix that the names in `read_only` and `quiet` may have.
     pub prefixes: &'static [&'static str],
 }
 
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_that_is_neither_a_known_edit_nor_known_to_read_may_write_anything() {
+    fn an_unknown_tool_may_write_anything() {
         let tools = default_tools();
         let paths = || vec![PathBuf::from("a.txt")];
         let anything = || CallTargets::anything(None);
@@ -116,7 +116,7 @@ mod tests {
             ("str_replace_editor", paths(), make(), CallTargets::Paths(paths())),
             ("view", paths(), None, CallTargets::Nothing),
             ("task", Vec::new(), make(), CallTargets::anything(make())),
-            // It may only read the paths that it names, and write others.
+            // It may read the paths that it names, and write others.
             ("mcp__files__move", paths(), None, anything()),
             ("mystery", paths(), make(), CallTargets::anything(make())),
             ("Task", Vec::new(), None, anything()),

@@ -1,5 +1,5 @@
-//! What an agent's transcript says and its hooks do not: how calls ended, and which session a
-//! session was copied from.
+//! What an agent's transcript says and its hooks do not: how calls ended, and which session another one
+//! was copied from.
 //!
 //! After Esc or a refusal most agents run no hook, but they write the transcript. Each agent's
 //! `transcript.rs` is the only place that knows its format.
@@ -17,13 +17,13 @@ pub(crate) use self::lines::records_with;
 pub type Lookup<T> = fn(transcript: &[u8], id: &str) -> Option<T>;
 
 /// The ids of something in a transcript.
-pub type ListIds = fn(transcript: &[u8]) -> Vec<String>;
+pub type IdsLookup = fn(transcript: &[u8]) -> Vec<String>;
 
 /// The transcript of the session or the subagent of an id, found from a path.
 pub type PathLookup = fn(from: &Path, id: &str) -> Option<PathBuf>;
 
-/// What can be read from an agent's transcripts. A function that is missing means that the transcript does
-/// not say it, or that hooks do. The text given to a function may be only the end of a transcript.
+/// What can be read from an agent's transcripts. A missing function means that the transcript does not say
+/// it, or that hooks do. The text given to a function may be only the end of a transcript.
 #[derive(Debug, Clone, Copy)]
 pub struct Transcript {
     /// How a call ended, by its newest record. `None`: it may still run, or the transcript does not know
@@ -39,7 +39,7 @@ pub struct Transcript {
     pub parent: Option<Lookup<String>>,
     /// The messages that prompts became, oldest first. A copy of a session has the messages of the first
     /// one under the same ids: the session that the newest known one was made for is the copy's parent.
-    pub prompts: Option<ListIds>,
+    pub prompts: Option<IdsLookup>,
     /// The message that a prompt became, if hooks know prompts by another id.
     pub message: Option<Lookup<String>>,
 }
@@ -67,7 +67,7 @@ impl Transcript {
     }
 }
 
-/// How a call ended, as a transcript says.
+/// How a call ended, according to a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptEnd {
     /// The same as [`ToolCall::id`](crate::hook::ToolCall::id).

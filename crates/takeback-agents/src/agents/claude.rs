@@ -12,15 +12,15 @@ mod history;
 mod hook;
 mod kind;
 mod orphans;
-mod own_files;
+mod native_files;
 mod permission;
 mod process;
 mod recorder;
-mod shared;
-mod show;
+mod shared_state;
+mod output;
 mod transcript;
 mod wire;
-mod words;
+mod call_text;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -33,34 +33,37 @@ use serde_json::Value;
 
 pub use self::command_line::{claude_environment, find_claude};
 use self::conversation::Conversation;
-use self::driver::{Command, Driver, Item, Tried};
+use self::driver::{Command, Driver, DriverMessage, StartAttempt};
 pub use self::history::{
     ClaudeHistoryError, PastSession, claude_transcript, claude_transcripts, past_session,
 };
 pub use self::kind::CLAUDE;
 use self::recorder::Recorder;
-use self::shared::Shared;
+use self::shared_state::SharedState;
 use crate::capture::Capture;
 use crate::chat_agent::{
-    AgentError, ChatAgent, ChatEvent, Decision, NativeFiles, NativeFilesError, Trial,
+    AgentError, ChatAgent, ChatEvent, Decision, NativeFiles, NativeFilesError, RestoreMode,
 };
 
 const NAME: &str = "claude";
 
 /// How long `rewind_files` may take.
-const FILES_PATIENCE: Duration = Duration::from_secs(30);
+const FILES_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a start may take.
-const START_PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long closing may take before the process is killed.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How to start `claude`.
 #[derive(Debug, Clone)]
 pub struct ClaudeOptions {
+    /// The program; see [`find_claude`].
     pub program: PathBuf,
     /// Passed to the program, except those that conflict with what the driver needs.
     pub extra_args: Vec<OsString>,
     /// The working folder.
     pub folder: PathBuf,
+    /// The model, unless `extra_args` name one.
     pub model: Option<String>,
     /// The complete environment; see [`claude_environment`].
     pub environment: Vec<(OsString, OsString)>,
@@ -72,73 +75,73 @@ pub struct ClaudeOptions {
 
 /// A running conversation with `claude`.
 pub struct Claude {
-    shared: Arc<Shared>,
-    inbox: Sender<Item>,
+    shared: Arc<SharedState>,
+    inbox: Sender<DriverMessage>,
     checkpointing: bool,
-    files_patience: Duration,
+    files_timeout: Duration,
     driver: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Claude {
-    /// Starts the program and returns at once; [`ChatEvent::Ready`] or [`ChatEvent::Gone`] follows.
+    /// Starts the program and returns at once; [`ChatEvent::Ready`] or [`ChatEvent::Ended`] follows.
     pub fn start(
         options: ClaudeOptions,
         capture: Capture,
         say: Sender<ChatEvent>,
     ) -> Result<Self, AgentError> {
         let conversation = Conversation::from_memory(&options.resume)?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedState::default());
         shared.conversation(|current| *current = conversation.clone());
         let (inbox, items) = channel();
         let (checkpointing, program) =
             (options.checkpointing, options.program.display().to_string());
         let recorder = Recorder::new(capture);
-        let told = Arc::clone(&shared);
-        let mut driver = Driver::new(options, recorder, say, told, (inbox.clone(), items));
-        driver.start(conversation, Tried::AsItWas, None)?;
+        let state = Arc::clone(&shared);
+        let mut driver = Driver::new(options, recorder, say, state, (inbox.clone(), items));
+        driver.start(conversation, StartAttempt::Full, None)?;
         let driver = std::thread::Builder::new()
             .name(NAME.to_owned())
             .spawn(move || driver.run())
             .map_err(|source| AgentError::CannotStart { program, source })?;
-        let (files_patience, driver) = (FILES_PATIENCE, Mutex::new(Some(driver)));
-        Ok(Self { shared, inbox, checkpointing, files_patience, driver })
+        let (files_timeout, driver) = (FILES_TIMEOUT, Mutex::new(Some(driver)));
+        Ok(Self { shared, inbox, checkpointing, files_timeout, driver })
     }
 
     /// Sets how long [`ChatAgent::rewind_files`] waits.
     #[must_use]
-    pub fn with_files_patience(mut self, files_patience: Duration) -> Self {
-        self.files_patience = files_patience;
+    pub fn with_files_timeout(mut self, files_timeout: Duration) -> Self {
+        self.files_timeout = files_timeout;
         self
     }
 
     fn send(&self, command: Command) -> Result<(), AgentError> {
-        self.inbox.send(Item::Command(command)).map_err(|_closed| closed())
+        self.inbox.send(DriverMessage::Command(command)).map_err(|_closed| closed())
     }
 
     /// Sends a command and waits for its answer.
     fn ask<R, E: From<AgentError>>(
         &self,
-        patience: Duration,
+        timeout: Duration,
         command: impl FnOnce(Sender<Result<R, E>>) -> Command,
     ) -> Result<R, E> {
         let (reply, answer) = channel();
         self.send(command(reply))?;
-        match answer.recv_timeout(patience) {
+        match answer.recv_timeout(timeout) {
             Ok(answer) => answer,
-            Err(RecvTimeoutError::Timeout) => Err(AgentError::Silent(patience.as_secs()).into()),
+            Err(RecvTimeoutError::Timeout) => Err(AgentError::Timeout(timeout.as_secs()).into()),
             Err(RecvTimeoutError::Disconnected) => {
-                Err(self.shared.live().err().unwrap_or_else(closed).into())
+                Err(self.shared.check_live().err().unwrap_or_else(closed).into())
             }
         }
     }
 
     /// Ends a process that may still write, and waits for its end.
-    fn silence(&self) {
+    fn kill_and_wait(&self) {
         let (reply, ended) = channel::<()>();
-        let told = self.send(Command::GiveUp { why: "it did not answer in time", reply });
+        let sent = self.send(Command::Kill { why: "it did not answer in time", reply });
         // A driver that has ended has also ended the process.
-        if told.is_ok()
-            && ended.recv_timeout(CLOSE_PATIENCE) == Err(RecvTimeoutError::Timeout)
+        if sent.is_ok()
+            && ended.recv_timeout(CLOSE_TIMEOUT) == Err(RecvTimeoutError::Timeout)
             && let Some(pid) = self.shared.pid()
         {
             // The driver is blocked writing to a process that no longer reads.
@@ -148,12 +151,12 @@ impl Claude {
     }
 
     fn restart(&self, conversation: Conversation) -> Result<(), AgentError> {
-        self.ask(START_PATIENCE, |reply| Command::Restart { conversation, reply })
+        self.ask(START_TIMEOUT, |reply| Command::Restart { conversation, reply })
     }
 }
 
 fn closed() -> AgentError {
-    AgentError::Gone("it was closed".to_owned())
+    AgentError::Ended("it was closed".to_owned())
 }
 
 impl ChatAgent for Claude {
@@ -162,7 +165,7 @@ impl ChatAgent for Claude {
     }
 
     fn prompt(&self, message: &str, text: &str) -> Result<(), AgentError> {
-        self.shared.begin()?;
+        self.shared.begin_turn()?;
         self.send(Command::Prompt { message: message.to_owned(), text: text.to_owned() })
     }
 
@@ -171,41 +174,43 @@ impl ChatAgent for Claude {
     }
 
     fn decide(&self, request: &str, decision: Decision) -> Result<(), AgentError> {
-        if !self.shared.is_asked(request) {
-            return Err(AgentError::Refused("nobody waits for this answer".to_owned()));
+        if !self.shared.has_request(request) {
+            return Err(AgentError::Refused(format!(
+                "no permission request is open under {request}"
+            )));
         }
         self.send(Command::Decide { request: request.to_owned(), decision })
     }
 
     fn is_live(&self) -> bool {
-        self.shared.live().is_ok()
+        self.shared.check_live().is_ok()
     }
 
     fn rewind_files(
         &self,
         message: &str,
-        trial: Trial,
+        mode: RestoreMode,
     ) -> Result<Option<NativeFiles>, NativeFilesError> {
-        self.shared.live()?;
+        self.shared.check_live()?;
         if !self.checkpointing {
             return Ok(None);
         }
-        if trial == Trial::Real {
-            self.shared.is_idle()?;
+        if mode == RestoreMode::Apply {
+            self.shared.check_idle()?;
         }
         let message = message.to_owned();
-        let asked = |reply| Command::RewindFiles { message, trial, reply };
-        let answer = self.ask(self.files_patience, asked);
-        if trial == Trial::Real
-            && let Err(NativeFilesError::Agent(AgentError::Silent(_))) = answer
+        let asked = |reply| Command::RewindFiles { message, mode, reply };
+        let answer = self.ask(self.files_timeout, asked);
+        if mode == RestoreMode::Apply
+            && let Err(NativeFilesError::Agent(AgentError::Timeout(_))) = answer
         {
-            self.silence();
+            self.kill_and_wait();
         }
         answer.map(Some)
     }
 
     fn cut(&self, message: &str) -> Result<(), AgentError> {
-        self.shared.is_idle()?;
+        self.shared.check_idle()?;
         let left = self.shared.conversation(|conversation| conversation.before(message));
         self.restart(left.ok_or_else(|| AgentError::UnknownMessage(message.to_owned()))?)
     }
@@ -216,7 +221,7 @@ impl ChatAgent for Claude {
 
     fn load(&self, memory: &Value) -> Result<(), AgentError> {
         let conversation = Conversation::from_memory(memory)?;
-        self.shared.is_idle()?;
+        self.shared.check_idle()?;
         self.restart(conversation)
     }
 
@@ -230,7 +235,7 @@ impl ChatAgent for Claude {
             drop(driver.join());
             drop(done);
         });
-        if ended.recv_timeout(CLOSE_PATIENCE) == Err(RecvTimeoutError::Timeout)
+        if ended.recv_timeout(CLOSE_TIMEOUT) == Err(RecvTimeoutError::Timeout)
             && let Some(pid) = self.shared.pid()
         {
             // The driver is blocked writing to a process that no longer reads.

@@ -13,7 +13,7 @@ use crate::transcript::Transcript;
 
 const NAME: &str = "gemini";
 
-/// By which it lists Takeback's hooks.
+/// The name under which it lists Takeback's hooks.
 const HOOK_NAME: &str = "takeback";
 
 const HOME: HomeFolder = HomeFolder { variable: None, subfolder: "", default: ".gemini" };

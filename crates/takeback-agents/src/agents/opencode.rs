@@ -8,7 +8,7 @@ use crate::tools::ToolNames;
 
 const NAME: &str = "opencode";
 
-/// opencode. Other plugins are programs: what they do after an edit cannot be read. Conversations are in
+/// opencode. Other plugins are programs, so what they do after an edit is unknown. Conversations are in
 /// a database, which is not read.
 pub static OPENCODE: AgentKind = AgentKind {
     name: NAME,

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::conversation::{Block, Conversation, Message};
 use super::draft::Draft;
 use super::endpoint::{ApiKey, Endpoint};
-use super::http::{Line, Wrong};
-use super::model::{Heard, Model, ModelError, Reply};
+use super::http::{Route, StreamError};
+use super::model::{Model, ModelError, ModelOutput, Reply};
 use super::signals::Signals;
 use super::tools;
 
-/// The version of the API that this is written for.
+/// The version of the API.
 const VERSION: &str = "2023-06-01";
 
 const MOST_TOKENS: u32 = 8192;
@@ -18,7 +18,7 @@ const MOST_TOKENS: u32 = 8192;
 pub(super) struct Anthropic {
     model: String,
     system: String,
-    line: Line,
+    route: Route,
 }
 
 impl Anthropic {
@@ -26,8 +26,8 @@ impl Anthropic {
         let mut headers = vec![("anthropic-version", VERSION.to_owned())];
         headers
             .extend(endpoint.key.as_ref().map(|key| ("x-api-key", ApiKey::as_str(key).to_owned())));
-        let line = Line::new(endpoint, "/v1/messages", headers);
-        Self { model: endpoint.model.clone(), system, line }
+        let route = Route::new(endpoint, "/v1/messages", headers);
+        Self { model: endpoint.model.clone(), system, route }
     }
 
     fn request(&self, conversation: &Conversation) -> Value {
@@ -54,17 +54,17 @@ impl Model for Anthropic {
         &mut self,
         conversation: &Conversation,
         signals: &Signals,
-        hear: &mut dyn FnMut(Heard<'_>),
+        emit: &mut dyn FnMut(ModelOutput<'_>),
     ) -> Result<Reply, ModelError> {
-        self.line.ask(&self.request(conversation), take, signals, hear)
+        self.route.ask(&self.request(conversation), decode_event, signals, emit)
     }
 
-    fn discreet(&self, text: String) -> String {
-        self.line.hidden(text)
+    fn redact(&self, text: String) -> String {
+        self.route.redact(text)
     }
 }
 
-/// Roles have to take turns, so what one says in a row is one message.
+/// Roles have to alternate, so consecutive messages of one role are merged.
 fn messages(conversation: &Conversation) -> Vec<Value> {
     let mut wire: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in &conversation.messages {
@@ -89,36 +89,40 @@ fn block(block: &Block) -> Value {
     }
 }
 
-fn take(draft: &mut Draft, data: &str, hear: &mut dyn FnMut(Heard<'_>)) -> Result<(), Wrong> {
+fn decode_event(
+    draft: &mut Draft,
+    data: &str,
+    emit: &mut dyn FnMut(ModelOutput<'_>),
+) -> Result<(), StreamError> {
     let event: Value =
-        serde_json::from_str(data).map_err(|error| Wrong::Malformed(error.to_string()))?;
+        serde_json::from_str(data).map_err(|error| StreamError::Malformed(error.to_string()))?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let part = event["index"].as_u64().unwrap_or(0);
     match event["type"].as_str() {
         Some("content_block_start") => {
             let begun = &event["content_block"];
             match begun["type"].as_str() {
-                Some("text") => draft.text(part, &text(&begun["text"]), hear),
+                Some("text") => draft.text(part, &text(&begun["text"]), emit),
                 Some("tool_use") => draft.call(part, &text(&begun["name"]), begun["input"].clone()),
-                // Thoughts, and what is not known yet.
+                // Thinking blocks, and unknown ones.
                 _ => {}
             }
         }
         Some("content_block_delta") => {
             let delta = &event["delta"];
             match delta["type"].as_str() {
-                Some("text_delta") => draft.text(part, &text(&delta["text"]), hear),
+                Some("text_delta") => draft.text(part, &text(&delta["text"]), emit),
                 Some("input_json_delta") => draft.input(part, &text(&delta["partial_json"])),
                 _ => {}
             }
         }
-        Some("content_block_stop") => draft.end_text(hear),
+        Some("content_block_stop") => draft.end_text(emit),
         Some("message_delta") if event["delta"]["stop_reason"] == "max_tokens" => {
-            draft.end_text(hear);
-            hear(Heard::Note("the model reached its limit for one message".to_owned()));
+            draft.end_text(emit);
+            emit(ModelOutput::Note("the model reached its limit for one message".to_owned()));
         }
         Some("message_stop") => draft.is_finished = true,
-        Some("error") => return Err(Wrong::Reported(text(&event["error"]["message"]))),
+        Some("error") => return Err(StreamError::Reported(text(&event["error"]["message"]))),
         _ => {}
     }
     Ok(())

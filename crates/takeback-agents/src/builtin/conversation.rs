@@ -1,7 +1,7 @@
-//! A conversation with a model in one neutral shape, from which each endpoint makes its own.
+//! A conversation with a model in one neutral form, which each endpoint converts to its own.
 //!
-//! A prompt has the id by which whoever shows the conversation knows it. A call is never parted from
-//! its result: [`Conversation::mend`] gives one to a call that was cut off.
+//! A prompt has the id by which the host knows it. Every call has a result:
+//! [`Conversation::close_open_calls`] adds one for a call that was interrupted.
 
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ pub(crate) enum Block {
     ToolResult { tool_use_id: String, content: String, is_error: bool },
 }
 
-/// What a call gets that never came to its end.
+/// The result of a call that did not end.
 pub(crate) const INTERRUPTED: &str = "interrupted";
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -40,7 +40,7 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(crate) fn prompt(&mut self, id: &str, text: &str) {
-        self.mend();
+        self.close_open_calls();
         let content = vec![Block::Text { text: text.to_owned() }];
         self.messages.push(Message::User { id: Some(id.to_owned()), content });
     }
@@ -59,8 +59,8 @@ impl Conversation {
         }
     }
 
-    /// Gives every call that has no result one that says so.
-    pub(crate) fn mend(&mut self) {
+    /// Adds the result [`INTERRUPTED`] for every call that has none.
+    pub(crate) fn close_open_calls(&mut self) {
         let mut answered: HashSet<String> = HashSet::new();
         for message in &self.messages {
             let (Message::User { content, .. } | Message::Assistant { content }) = message;
@@ -75,7 +75,9 @@ impl Conversation {
                 Message::Assistant { content } => content
                     .iter()
                     .filter_map(|block| match block {
-                        Block::ToolUse { id, .. } if !answered.contains(id) => Some(cut_off(id)),
+                        Block::ToolUse { id, .. } if !answered.contains(id) => {
+                            Some(interrupted_result(id))
+                        }
                         _ => None,
                     })
                     .collect(),
@@ -101,8 +103,8 @@ impl Conversation {
         prompts.collect()
     }
 
-    /// How many messages the assistant has said since the last prompt.
-    pub(crate) fn said_since_prompt(&self) -> usize {
+    /// The number of the assistant's messages since the last prompt.
+    pub(crate) fn messages_since_prompt(&self) -> usize {
         let since = self.messages.iter().rev();
         since
             .take_while(|message| !matches!(message, Message::User { id: Some(_), .. }))
@@ -110,33 +112,33 @@ impl Conversation {
             .count()
     }
 
-    /// All before a prompt; `None` if it is not here.
+    /// Everything before a prompt; `None` if there is no such prompt.
     pub(crate) fn before(&self, prompt: &str) -> Option<Self> {
         let is_it = |message: &Message| matches!(message, Message::User { id: Some(id), .. } if id == prompt);
         let at = self.messages.iter().position(is_it)?;
         Some(Self { messages: self.messages[..at].to_vec() })
     }
 
-    /// As it is saved at each step.
+    /// The state that is saved at each step.
     pub(crate) fn state(&self) -> Value {
         json!({ "messages": self.messages })
     }
 
-    /// `None`: it is not one.
+    /// `None`: it is not a saved conversation.
     pub(crate) fn from_state(state: &Value) -> Option<Self> {
         let messages = Deserialize::deserialize(state.get("messages")?).ok()?;
         let mut conversation = Self { messages };
-        conversation.mend();
+        conversation.close_open_calls();
         Some(conversation)
     }
 
     pub(crate) fn memory(&self) -> Value {
         let mut whole = self.clone();
-        whole.mend();
+        whole.close_open_calls();
         json!({ "agent": super::NAME, "messages": whole.messages })
     }
 
-    /// `null` is an empty one. `None`: it is another agent's.
+    /// `null` is an empty conversation. `None`: it is another agent's.
     pub(crate) fn from_memory(memory: &Value) -> Option<Self> {
         match memory {
             Value::Null => Some(Self::default()),
@@ -146,7 +148,7 @@ impl Conversation {
     }
 }
 
-fn cut_off(call: &str) -> Block {
+fn interrupted_result(call: &str) -> Block {
     Block::ToolResult {
         tool_use_id: call.to_owned(),
         content: INTERRUPTED.to_owned(),
@@ -171,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_cut_off_gets_a_result_where_it_belongs() {
+    fn an_interrupted_call_gets_a_result_in_the_right_place() {
         let mut broken = Conversation::default();
         broken.prompt("m1", "go");
         broken.answer(vec![call("a"), call("b")]);
         broken.result("a", "fine".to_owned(), false);
         broken.prompt("m2", "on");
         broken.answer(vec![call("c")]);
-        broken.mend();
+        broken.close_open_calls();
         let result = |id: &str, content: &str, is_error| Block::ToolResult {
             tool_use_id: id.to_owned(),
             content: content.to_owned(),
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_another_agents_is_not_read() {
+    fn another_agents_memory_is_refused() {
         for foreign in [
             json!({"agent": "claude", "messages": []}),
             json!({"messages": []}),

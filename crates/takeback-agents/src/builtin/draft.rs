@@ -1,27 +1,27 @@
-//! A message that is being put together from the pieces of a stream.
+//! A message that is assembled from the pieces of a stream.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::conversation::Block;
-use super::model::Heard;
+use super::model::ModelOutput;
 
-/// The parts by the number that the stream gives them.
+/// The parts of a message, by their number in the stream.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     parts: BTreeMap<u64, Part>,
     is_text_open: bool,
-    /// The message is whole; the stream may go on with something else.
+    /// The message is complete; the stream may continue with something else.
     pub(super) is_whole: bool,
-    /// The stream has said that nothing more will come.
+    /// The stream has announced its end.
     pub(super) is_finished: bool,
 }
 
 #[derive(Debug)]
 enum Part {
     Text(String),
-    /// `input`: what the stream began with, if it has no pieces.
+    /// `input`: the input at its start, used if no pieces follow.
     Call {
         name: String,
         input: Value,
@@ -30,7 +30,7 @@ enum Part {
 }
 
 impl Draft {
-    pub(super) fn text(&mut self, part: u64, piece: &str, hear: &mut dyn FnMut(Heard<'_>)) {
+    pub(super) fn text(&mut self, part: u64, piece: &str, emit: &mut dyn FnMut(ModelOutput<'_>)) {
         let text = self.parts.entry(part).or_insert_with(|| Part::Text(String::new()));
         let Part::Text(text) = text else { return };
         if piece.is_empty() {
@@ -38,12 +38,12 @@ impl Draft {
         }
         text.push_str(piece);
         self.is_text_open = true;
-        hear(Heard::Text(piece));
+        emit(ModelOutput::Text(piece));
     }
 
-    pub(super) fn end_text(&mut self, hear: &mut dyn FnMut(Heard<'_>)) {
+    pub(super) fn end_text(&mut self, emit: &mut dyn FnMut(ModelOutput<'_>)) {
         if std::mem::take(&mut self.is_text_open) {
-            hear(Heard::TextEnd);
+            emit(ModelOutput::TextEnd);
         }
     }
 
@@ -58,8 +58,8 @@ impl Draft {
         }
     }
 
-    /// Whether somebody has heard something of it: then it cannot be begun anew.
-    pub(super) fn was_heard(&self) -> bool {
+    /// Whether some of its text was shown: then it cannot be started again.
+    pub(super) fn was_shown(&self) -> bool {
         self.parts.values().any(|part| matches!(part, Part::Text(text) if !text.is_empty()))
     }
 
@@ -67,7 +67,7 @@ impl Draft {
         let blocks = self.parts.into_values().map(|part| match part {
             Part::Text(text) => Block::Text { text },
             Part::Call { name, input, pieces } => {
-                let input = if pieces.is_empty() { input } else { whole_input(&pieces) };
+                let input = if pieces.is_empty() { input } else { parse_input(&pieces) };
                 Block::ToolUse { id: String::new(), name, input }
             }
         });
@@ -75,8 +75,8 @@ impl Draft {
     }
 }
 
-/// An input that is no JSON is the model's mistake: the tool will say what it lacks.
-fn whole_input(pieces: &str) -> Value {
+/// An input that is not JSON is the model's mistake: the tool reports what is missing.
+fn parse_input(pieces: &str) -> Value {
     match serde_json::from_str(pieces) {
         Ok(input @ Value::Object(_)) => input,
         _ => json!({ "unreadable": pieces }),

@@ -1,4 +1,4 @@
-//! Where a model is reached: style, address, name, key. All of it comes in as values.
+//! Where a model is reached: style, address, name, key. Reads no environment itself.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,24 +6,28 @@ use std::time::Duration;
 /// An endpoint of either style.
 #[derive(Clone)]
 pub struct Endpoint {
+    /// The API that it speaks.
     pub style: ApiStyle,
     /// Without the route: `https://api.anthropic.com`, `https://api.openai.com/v1`.
     pub base_url: String,
+    /// The model's name.
     pub model: String,
-    /// A server on one's own machine may need none.
+    /// A local server may need none.
     pub key: Option<ApiKey>,
+    /// The proxy to use.
     pub proxy: Option<ProxyAddress>,
-    /// How often a request is made again that nothing has come of.
+    /// How often a failed request is retried.
     pub retries: u32,
-    /// Before the first retry, unless the server says; doubled each time.
+    /// How long to wait before the first retry, unless the server says so; doubled each time.
     pub first_wait: Duration,
 }
 
+/// The API of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiStyle {
-    /// The Messages API.
+    /// Anthropic's Messages API.
     Anthropic,
-    /// Chat completions.
+    /// OpenAI's chat completions.
     OpenAi,
 }
 
@@ -31,21 +35,29 @@ pub enum ApiStyle {
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
-/// An address that may hold a password, and is never shown.
+/// The address of a proxy. It may hold a password, and is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProxyAddress {
+    /// The URL.
     pub url: String,
     /// Hosts that are reached without it, as `NO_PROXY` lists them.
     pub except: Option<String>,
 }
 
+/// Why environment variables describe no endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    #[error("no model is named for {host}: set TAKEBACK_MODEL or {variable}")]
-    NoModel { host: String, variable: &'static str },
+    /// They name a server, but no model.
+    #[error("no model given for {host}: set TAKEBACK_MODEL or {variable}")]
+    NoModel {
+        /// The server.
+        host: String,
+        /// The variable that can name a model.
+        variable: &'static str,
+    },
 }
 
-/// What the two styles are called in the environment, and where the public ones are.
+/// The environment variables of a style, and its public server.
 struct Names {
     style: ApiStyle,
     key: &'static str,
@@ -55,7 +67,7 @@ struct Names {
     public_model: &'static str,
 }
 
-/// Variables that may hold a key of an endpoint: for the agent, not for what it runs.
+/// Variables that may hold a key of an endpoint; hidden from the commands that the agent runs.
 pub(crate) const SECRET_VARIABLES: [&str; 4] =
     ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "OPENAI_AUTH_TOKEN"];
 
@@ -79,6 +91,7 @@ const NAMES: [Names; 2] = [
 ];
 
 impl Endpoint {
+    /// An endpoint without a proxy, with the default retries.
     #[must_use]
     pub fn new(style: ApiStyle, base_url: &str, model: &str, key: Option<ApiKey>) -> Self {
         Self {
@@ -94,8 +107,8 @@ impl Endpoint {
 
     /// The endpoint that a set of variables describes, if they name a key or an address:
     /// `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`, `ANTHROPIC_MODEL`, then the same of `OPENAI`, and
-    /// `TAKEBACK_MODEL` before either model. Of an address that is not the public one nobody can know
-    /// the models.
+    /// `TAKEBACK_MODEL` before either model. An address that is not the public one needs the name of a
+    /// model.
     pub fn from_variables(
         get: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<Self>, EndpointError> {
@@ -123,13 +136,13 @@ impl Endpoint {
         Ok(None)
     }
 
-    /// As people know it.
+    /// The host, for messages.
     pub(crate) fn host(&self) -> &str {
         host_in(&self.base_url)
     }
 }
 
-/// Without a password that an address may hold.
+/// The host of an address, without a password.
 fn host_in(base_url: &str) -> &str {
     let (_, rest) = base_url.split_once("://").unwrap_or(("", base_url));
     let authority = rest.split('/').next().unwrap_or(rest);
@@ -145,6 +158,7 @@ fn proxy_for(base_url: &str, get: impl Fn(&str) -> Option<String>) -> Option<Pro
 }
 
 impl ApiKey {
+    /// Wraps a key.
     #[must_use]
     pub fn new(key: impl Into<String>) -> Self {
         Self(key.into())
@@ -155,7 +169,7 @@ impl ApiKey {
     }
 
     /// A text without the key.
-    pub(crate) fn hidden_in(&self, text: String) -> String {
+    pub(crate) fn redact(&self, text: String) -> String {
         if self.0.is_empty() || !text.contains(&self.0) {
             return text;
         }
@@ -163,7 +177,7 @@ impl ApiKey {
     }
 }
 
-/// Neither the key nor the whole address, which may hold a password.
+/// Shows neither the key nor the whole address, which may hold a password.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (style, host, model) = (self.style, self.host(), &self.model);
@@ -219,12 +233,12 @@ mod tests {
         let error = from(&[("OPENAI_BASE_URL", "http://localhost:1")]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no model is named for localhost:1: set TAKEBACK_MODEL or OPENAI_MODEL"
+            "no model given for localhost:1: set TAKEBACK_MODEL or OPENAI_MODEL"
         );
     }
 
     #[test]
-    fn the_variables_of_the_keys_are_secret() {
+    fn key_variables_are_secret() {
         assert!(NAMES.iter().all(|names| SECRET_VARIABLES.contains(&names.key)));
     }
 
@@ -243,6 +257,6 @@ mod tests {
         assert_eq!(format!("{endpoint:?}"), "Endpoint(OpenAi, example.org, m)");
         let key = endpoint.key.clone().unwrap();
         assert_eq!(format!("{key:?}, {:?}", endpoint.proxy), "ApiKey, Some(ProxyAddress)");
-        assert_eq!(key.hidden_in("it is sk-secret.".to_owned()), "it is [key].");
+        assert_eq!(key.redact("it is sk-secret.".to_owned()), "it is [key].");
     }
 }

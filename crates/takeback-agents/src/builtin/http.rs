@@ -1,7 +1,7 @@
 //! A request to an endpoint and the stream that answers it, with retries.
 //!
-//! Reading blocks, and a turn must end when it is to. So a thread of its own reads, and whoever waits for
-//! it can turn away: the thread ends with its next piece, or when the endpoint has been silent too long.
+//! Reading blocks, but an interrupted turn must end at once. So another thread reads, and the turn can stop
+//! waiting for it: that thread ends with its next piece, or after [`SILENCE`].
 
 mod answer;
 
@@ -12,25 +12,25 @@ use std::time::Duration;
 use serde_json::Value;
 use ureq::http::HeaderValue;
 
-use self::answer::{Received, read_answer, refusal};
+use self::answer::{ResponsePart, read_answer, refusal};
 use super::draft::Draft;
 use super::endpoint::{ApiKey, Endpoint};
-use super::model::{Heard, ModelError, Reply};
+use super::model::{ModelError, ModelOutput, Reply};
 use super::signals::Signals;
 
-/// How long an endpoint may say nothing at all.
+/// How long an endpoint may send nothing.
 const SILENCE: Duration = Duration::from_secs(300);
 
 const CONNECT: Duration = Duration::from_secs(30);
 
-/// No server is obeyed that wants a longer wait.
+/// The longest wait before a retry, even if the server asks for more.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether the turn is to end.
-const GLANCE: Duration = Duration::from_millis(20);
+/// How often to check for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// One of the routes of an endpoint.
-pub(super) struct Line {
+/// One URL of an endpoint, with its headers and retry policy.
+pub(super) struct Route {
     agent: ureq::Agent,
     url: String,
     headers: Vec<(&'static str, String)>,
@@ -40,30 +40,33 @@ pub(super) struct Line {
     first_wait: Duration,
 }
 
-/// Puts the data of one event into a draft. Why not: the endpoint says that something is wrong, or it
-/// makes no sense.
-pub(super) type Take = fn(&mut Draft, &str, &mut dyn FnMut(Heard<'_>)) -> Result<(), Wrong>;
+/// Adds the data of one event to a draft.
+pub(super) type EventDecoder =
+    fn(&mut Draft, &str, &mut dyn FnMut(ModelOutput<'_>)) -> Result<(), StreamError>;
 
-pub(super) enum Wrong {
+/// Why an event cannot be added to a draft.
+pub(super) enum StreamError {
+    /// The endpoint reports an error.
     Reported(String),
+    /// The data cannot be parsed.
     Malformed(String),
 }
 
-/// Why one try failed.
-struct Fault {
+/// Why one attempt failed.
+struct RequestFailure {
     error: ModelError,
-    /// Whether another try may do better.
-    is_passing: bool,
-    /// What the server asks for.
+    /// Whether another attempt may succeed.
+    is_retryable: bool,
+    /// How long the server asks to wait.
     wait: Option<Duration>,
 }
 
-enum Streamed {
+enum StreamEnd {
     Whole,
     Interrupted,
 }
 
-impl Line {
+impl Route {
     pub(super) fn new(
         endpoint: &Endpoint,
         route: &str,
@@ -83,30 +86,34 @@ impl Line {
     pub(super) fn ask(
         &self,
         body: &Value,
-        take: Take,
+        decode: EventDecoder,
         signals: &Signals,
-        hear: &mut dyn FnMut(Heard<'_>),
+        emit: &mut dyn FnMut(ModelOutput<'_>),
     ) -> Result<Reply, ModelError> {
         let interrupted = |draft: Draft| Reply { content: draft.content(), is_interrupted: true };
         let mut wait = self.first_wait;
         let mut tries = 0;
         loop {
             let mut draft = Draft::default();
-            let streamed = self.stream(body, take, &mut draft, signals, hear);
-            draft.end_text(hear);
-            let fault = match streamed {
-                Ok(Streamed::Whole) => {
+            let streamed = self.stream(body, decode, &mut draft, signals, emit);
+            draft.end_text(emit);
+            let failure = match streamed {
+                Ok(StreamEnd::Whole) => {
                     return Ok(Reply { content: draft.content(), is_interrupted: false });
                 }
-                Ok(Streamed::Interrupted) => return Ok(interrupted(draft)),
-                Err(fault) => fault,
+                Ok(StreamEnd::Interrupted) => return Ok(interrupted(draft)),
+                Err(failure) => failure,
             };
             tries += 1;
-            if !fault.is_passing || draft.was_heard() || tries > self.retries {
-                return Err(fault.error);
+            if !failure.is_retryable || draft.was_shown() || tries > self.retries {
+                return Err(failure.error);
             }
-            let now = fault.wait.unwrap_or(wait).min(LONGEST_WAIT);
-            hear(Heard::Note(format!("{}; trying again in {} s", fault.error, now.as_secs())));
+            let now = failure.wait.unwrap_or(wait).min(LONGEST_WAIT);
+            emit(ModelOutput::Note(format!(
+                "{}; trying again in {} s",
+                failure.error,
+                now.as_secs()
+            )));
             if !signals.sleep(now) {
                 return Ok(interrupted(draft));
             }
@@ -117,115 +124,115 @@ impl Line {
     fn stream(
         &self,
         body: &Value,
-        take: Take,
+        decode: EventDecoder,
         draft: &mut Draft,
         signals: &Signals,
-        hear: &mut dyn FnMut(Heard<'_>),
-    ) -> Result<Streamed, Fault> {
+        emit: &mut dyn FnMut(ModelOutput<'_>),
+    ) -> Result<StreamEnd, RequestFailure> {
         let received = self.send(body.to_string())?;
         let mut has_begun = false;
         loop {
             if signals.is_interrupted() {
-                return Ok(Streamed::Interrupted);
+                return Ok(StreamEnd::Interrupted);
             }
-            match received.recv_timeout(GLANCE) {
+            match received.recv_timeout(POLL_INTERVAL) {
                 Err(RecvTimeoutError::Timeout) => {}
-                Ok(Received::Event(data)) => {
+                Ok(ResponsePart::Event(data)) => {
                     has_begun = true;
-                    take(draft, &data, hear).map_err(|wrong| self.wrong(wrong))?;
+                    decode(draft, &data, emit).map_err(|error| self.stream_error(error))?;
                     if draft.is_finished {
-                        return Ok(Streamed::Whole);
+                        return Ok(StreamEnd::Whole);
                     }
                 }
-                Ok(Received::Refused { status, wait, body }) => {
+                Ok(ResponsePart::Refused { status, wait, body }) => {
                     return Err(self.refused(status, wait, &body));
                 }
-                Ok(Received::Unreachable(why)) => {
+                Ok(ResponsePart::Unreachable(why)) => {
                     let error =
-                        ModelError::Unreachable { host: self.host(), why: self.hidden(why) };
-                    return Err(Fault { error, is_passing: true, wait: None });
+                        ModelError::Unreachable { host: self.host(), why: self.redact(why) };
+                    return Err(RequestFailure { error, is_retryable: true, wait: None });
                 }
-                Ok(Received::Ended(None)) if draft.is_whole => return Ok(Streamed::Whole),
-                Ok(Received::Ended(None)) if !has_begun => {
-                    let why = "it is no stream of events".to_owned();
-                    return Err(self.wrong(Wrong::Malformed(why)));
+                Ok(ResponsePart::Ended(None)) if draft.is_whole => return Ok(StreamEnd::Whole),
+                Ok(ResponsePart::Ended(None)) if !has_begun => {
+                    let why = "it is not an event stream".to_owned();
+                    return Err(self.stream_error(StreamError::Malformed(why)));
                 }
-                Ok(Received::Ended(why)) => {
+                Ok(ResponsePart::Ended(why)) => {
                     let why = why.unwrap_or_else(|| "the connection ended".to_owned());
-                    let error = ModelError::BrokeOff { host: self.host(), why: self.hidden(why) };
-                    return Err(Fault { error, is_passing: true, wait: None });
+                    let error = ModelError::BrokeOff { host: self.host(), why: self.redact(why) };
+                    return Err(RequestFailure { error, is_retryable: true, wait: None });
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    let why = "nobody reads it".to_owned();
+                    let why = "the reading thread ended".to_owned();
                     let error = ModelError::BrokeOff { host: self.host(), why };
-                    return Err(Fault { error, is_passing: false, wait: None });
+                    return Err(RequestFailure { error, is_retryable: false, wait: None });
                 }
             }
         }
     }
 
-    fn send(&self, body: String) -> Result<Receiver<Received>, Fault> {
-        let (told, received) = mpsc::channel();
+    fn send(&self, body: String) -> Result<Receiver<ResponsePart>, RequestFailure> {
+        let (parts, received) = mpsc::channel();
         let mut request = self.agent.post(&self.url).content_type("application/json");
         for (name, value) in &self.headers {
             let mut value = HeaderValue::from_str(value).map_err(|_which| {
                 let why = "the key has characters that cannot be sent".to_owned();
                 let error = ModelError::Unreachable { host: self.host(), why };
-                Fault { error, is_passing: false, wait: None }
+                RequestFailure { error, is_retryable: false, wait: None }
             })?;
-            // So that no log of the library has it.
+            // Keeps it out of the library's logs.
             value.set_sensitive(true);
             request = request.header(*name, value);
         }
         let ask = move || match request.send(body) {
-            Ok(response) => read_answer(response, &told),
-            Err(error) => tell(&told, Received::Unreachable(plain(&error))),
+            Ok(response) => read_answer(response, &parts),
+            Err(error) => send_part(&parts, ResponsePart::Unreachable(describe_error(&error))),
         };
         Builder::new().spawn(ask).map_err(|error| {
             let error = ModelError::Unreachable { host: self.host(), why: error.to_string() };
-            Fault { error, is_passing: false, wait: None }
+            RequestFailure { error, is_retryable: false, wait: None }
         })?;
         Ok(received)
     }
 
-    fn refused(&self, status: u16, wait: Option<Duration>, body: &str) -> Fault {
-        let (host, why) = (self.host(), self.hidden(refusal(body)));
-        let is_passing = matches!(status, 408 | 429 | 500..);
+    fn refused(&self, status: u16, wait: Option<Duration>, body: &str) -> RequestFailure {
+        let (host, why) = (self.host(), self.redact(refusal(body)));
+        let is_retryable = matches!(status, 408 | 429 | 500..);
         let error = match status {
             401 | 403 => ModelError::BadKey { host, status, why },
             _ => ModelError::Refused { host, status, why },
         };
-        Fault { error, is_passing, wait }
+        RequestFailure { error, is_retryable, wait }
     }
 
-    fn wrong(&self, wrong: Wrong) -> Fault {
+    fn stream_error(&self, error: StreamError) -> RequestFailure {
         let host = self.host();
-        let (error, is_passing) = match wrong {
-            Wrong::Reported(why) => {
-                (ModelError::Reported { host, why: self.hidden(one_line(&why)) }, true)
+        let (error, is_retryable) = match error {
+            StreamError::Reported(why) => {
+                (ModelError::Reported { host, why: self.redact(one_line(&why)) }, true)
             }
-            Wrong::Malformed(why) => {
-                (ModelError::Malformed { host, why: self.hidden(one_line(&why)) }, false)
+            StreamError::Malformed(why) => {
+                (ModelError::Malformed { host, why: self.redact(one_line(&why)) }, false)
             }
         };
-        Fault { error, is_passing, wait: None }
+        RequestFailure { error, is_retryable, wait: None }
     }
 
     fn host(&self) -> String {
         self.host.clone()
     }
 
-    pub(super) fn hidden(&self, text: String) -> String {
+    pub(super) fn redact(&self, text: String) -> String {
         match &self.key {
-            Some(key) => key.hidden_in(text),
+            Some(key) => key.redact(text),
             None => text,
         }
     }
 }
 
-fn tell(told: &Sender<Received>, received: Received) {
-    // Nobody waits for it any more.
-    drop(told.send(received));
+fn send_part(parts: &Sender<ResponsePart>, received: ResponsePart) {
+    // Fails if the turn has stopped waiting.
+    drop(parts.send(received));
 }
 
 fn agent(endpoint: &Endpoint) -> ureq::Agent {
@@ -245,10 +252,10 @@ fn agent(endpoint: &Endpoint) -> ureq::Agent {
         builder.build().ok()
     });
     ureq::Agent::config_builder()
-        // Otherwise the environment is asked.
+        // Without a value the library would read the environment.
         .proxy(proxy)
         .http_status_as_error(false)
-        // The key goes to one host only.
+        // The key is sent to one host only.
         .max_redirects(0)
         .max_redirects_will_error(false)
         .timeout_connect(Some(CONNECT))
@@ -258,15 +265,15 @@ fn agent(endpoint: &Endpoint) -> ureq::Agent {
         .into()
 }
 
-/// What went wrong with a connection, without the words of the library around it.
-fn plain(error: &ureq::Error) -> String {
+/// A connection error, without the library's prefix.
+fn describe_error(error: &ureq::Error) -> String {
     match error {
         ureq::Error::Io(error) => one_line(&error.to_string()),
         error => one_line(&error.to_string()),
     }
 }
 
-/// What an error says, in one line that is not too long.
+/// An error text in one line of limited length.
 fn one_line(text: &str) -> String {
     const MOST: usize = 300;
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,28 +1,29 @@
-//! What the agent asks of a model: the next message of a conversation, told as it comes.
+//! The interface of a model: it writes the next message of a conversation, streamed as it arrives.
 
 use super::conversation::{Block, Conversation};
 use super::signals::Signals;
 
-/// An endpoint of either style, or a scenario.
+/// An endpoint of either style, or a scenario file.
 pub(crate) trait Model: Send {
     fn name(&self) -> &str;
 
-    /// The assistant's next message; an empty one ends the turn. Looks at `signals` often enough to
-    /// come back at once when the turn is to end.
+    /// The assistant's next message; an empty one ends the turn. Checks `signals` often enough to
+    /// return at once when the turn is interrupted.
     fn next(
         &mut self,
         conversation: &Conversation,
         signals: &Signals,
-        hear: &mut dyn FnMut(Heard<'_>),
+        emit: &mut dyn FnMut(ModelOutput<'_>),
     ) -> Result<Reply, ModelError>;
 
-    /// A text that may hold a secret of the model's, without it.
-    fn discreet(&self, text: String) -> String {
+    /// Removes the model's secrets from a text.
+    fn redact(&self, text: String) -> String {
         text
     }
 }
 
-pub(crate) enum Heard<'a> {
+/// A piece of a message, or a note for the user.
+pub(crate) enum ModelOutput<'a> {
     Text(&'a str),
     TextEnd,
     Note(String),
@@ -31,14 +32,14 @@ pub(crate) enum Heard<'a> {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Reply {
     pub(crate) content: Vec<Block>,
-    /// Only what was said until then is in it.
+    /// It was interrupted: the content is incomplete.
     pub(crate) is_interrupted: bool,
 }
 
-/// Why there is no next message, in one line for people. Never with the key in it.
+/// Why there is no next message, in one line for people. Never contains the key.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ModelError {
-    #[error("{host} cannot be reached: {why}")]
+    #[error("cannot reach {host}: {why}")]
     Unreachable { host: String, why: String },
     #[error("{host} does not accept the key ({status}): {why}")]
     BadKey { host: String, status: u16, why: String },
@@ -46,8 +47,8 @@ pub(crate) enum ModelError {
     Refused { host: String, status: u16, why: String },
     #[error("{host} reported an error: {why}")]
     Reported { host: String, why: String },
-    #[error("the answer of {host} broke off: {why}")]
+    #[error("the response of {host} broke off: {why}")]
     BrokeOff { host: String, why: String },
-    #[error("the answer of {host} cannot be understood: {why}")]
+    #[error("cannot parse the response of {host}: {why}")]
     Malformed { host: String, why: String },
 }

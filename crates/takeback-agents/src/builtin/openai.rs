@@ -1,27 +1,27 @@
-//! Chat completions as OpenAI and many others have them, streamed.
+//! Chat completions of OpenAI and compatible servers, streamed.
 
 use serde_json::{Value, json};
 
 use super::conversation::{Block, Conversation, Message};
 use super::draft::Draft;
 use super::endpoint::{ApiKey, Endpoint};
-use super::http::{Line, Wrong};
-use super::model::{Heard, Model, ModelError, Reply};
+use super::http::{Route, StreamError};
+use super::model::{Model, ModelError, ModelOutput, Reply};
 use super::signals::Signals;
 use super::tools;
 
 pub(super) struct OpenAi {
     model: String,
     system: String,
-    line: Line,
+    route: Route,
 }
 
 impl OpenAi {
     pub(super) fn new(endpoint: &Endpoint, system: String) -> Self {
         let bearer = |key: &ApiKey| ("authorization", format!("Bearer {}", key.as_str()));
         let headers = endpoint.key.as_ref().map(bearer).into_iter().collect();
-        let line = Line::new(endpoint, "/chat/completions", headers);
-        Self { model: endpoint.model.clone(), system, line }
+        let route = Route::new(endpoint, "/chat/completions", headers);
+        Self { model: endpoint.model.clone(), system, route }
     }
 
     fn request(&self, conversation: &Conversation) -> Value {
@@ -50,17 +50,17 @@ impl Model for OpenAi {
         &mut self,
         conversation: &Conversation,
         signals: &Signals,
-        hear: &mut dyn FnMut(Heard<'_>),
+        emit: &mut dyn FnMut(ModelOutput<'_>),
     ) -> Result<Reply, ModelError> {
-        self.line.ask(&self.request(conversation), take, signals, hear)
+        self.route.ask(&self.request(conversation), decode_event, signals, emit)
     }
 
-    fn discreet(&self, text: String) -> String {
-        self.line.hidden(text)
+    fn redact(&self, text: String) -> String {
+        self.route.redact(text)
     }
 }
 
-/// Each result is a message of its own.
+/// Each tool result is a separate message.
 fn wire(message: &Message) -> Vec<Value> {
     let (Message::User { content, .. } | Message::Assistant { content }) = message;
     let texts = content.iter().filter_map(|block| match block {
@@ -103,25 +103,29 @@ fn wire(message: &Message) -> Vec<Value> {
 /// The text of a message is its first part, the calls follow.
 const TEXT: u64 = 0;
 
-fn take(draft: &mut Draft, data: &str, hear: &mut dyn FnMut(Heard<'_>)) -> Result<(), Wrong> {
+fn decode_event(
+    draft: &mut Draft,
+    data: &str,
+    emit: &mut dyn FnMut(ModelOutput<'_>),
+) -> Result<(), StreamError> {
     if data.trim() == "[DONE]" {
         draft.is_finished = true;
         return Ok(());
     }
     let chunk: Value =
-        serde_json::from_str(data).map_err(|error| Wrong::Malformed(error.to_string()))?;
+        serde_json::from_str(data).map_err(|error| StreamError::Malformed(error.to_string()))?;
     if !chunk["error"].is_null() {
         let error = &chunk["error"];
         let words = error["message"].as_str().map(str::to_owned);
-        return Err(Wrong::Reported(words.unwrap_or_else(|| error.to_string())));
+        return Err(StreamError::Reported(words.unwrap_or_else(|| error.to_string())));
     }
     let choice = &chunk["choices"][0];
     let delta = &choice["delta"];
     if let Some(piece) = delta["content"].as_str() {
-        draft.text(TEXT, piece, hear);
+        draft.text(TEXT, piece, emit);
     }
     for (place, call) in delta["tool_calls"].as_array().into_iter().flatten().enumerate() {
-        draft.end_text(hear);
+        draft.end_text(emit);
         let index = call["index"].as_u64().unwrap_or(place as u64);
         let (part, function) = (TEXT + 1 + index, &call["function"]);
         if let Some(name) = function["name"].as_str().filter(|name| !name.is_empty()) {
@@ -129,15 +133,15 @@ fn take(draft: &mut Draft, data: &str, hear: &mut dyn FnMut(Heard<'_>)) -> Resul
         }
         match &function["arguments"] {
             Value::String(piece) => draft.input(part, piece),
-            // Some servers send the whole at once, and not as text.
+            // Some servers send all arguments at once, as an object.
             Value::Object(_) => draft.input(part, &function["arguments"].to_string()),
             _ => {}
         }
     }
     draft.is_whole |= choice["finish_reason"].is_string();
     if choice["finish_reason"] == "length" {
-        draft.end_text(hear);
-        hear(Heard::Note("the model reached its limit for one message".to_owned()));
+        draft.end_text(emit);
+        emit(ModelOutput::Note("the model reached its limit for one message".to_owned()));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A model that plays from a file: for tests, demonstrations and the tour.
+//! A model that plays a script from a file: for tests, demonstrations and the tour.
 //!
 //! ```json
 //! {
@@ -16,13 +16,13 @@
 //! }
 //! ```
 //!
-//! A prompt that contains the `when` of a turn gets that turn, whenever it comes. Any other prompt gets
-//! the turns without `when`, one after the other. Which one follows from the prompts in the conversation
-//! alone, so after a rewind the same turn is played again. When all have been played: `over`, or a
-//! sentence that says so. `model` and `over` may be left out, and so may a tool's `input`.
+//! A prompt that contains the `when` of a turn always gets that turn. Any other prompt gets the next turn
+//! without `when`. Only the prompts in the conversation decide which one, so after a rewind the same turn
+//! is played again. After the last turn the answer is `over`, or a default sentence. `model`, `over` and a
+//! tool's `input` are optional.
 //!
-//! Texts come in pieces, `pauseMs` waits; both end at once when the turn is interrupted. Tool calls in a
-//! row are made together.
+//! Texts are sent in pieces, `pauseMs` waits; both end at once when the turn is interrupted. Consecutive
+//! tool calls are made together.
 
 use std::time::Duration;
 
@@ -30,18 +30,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::conversation::{Block, Conversation};
-use super::model::{Heard, Model, ModelError, Reply};
+use super::model::{Model, ModelError, ModelOutput, Reply};
 use super::signals::Signals;
 use super::tools;
 
-/// A scenario file that has been read.
+/// A parsed scenario file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    #[serde(default = "scripted")]
+    #[serde(default = "default_model")]
     model: String,
     turns: Vec<Turn>,
-    #[serde(default = "over")]
+    #[serde(default = "default_over")]
     over: String,
 }
 
@@ -71,25 +71,28 @@ struct WireStep {
     pause_ms: Option<u64>,
 }
 
-fn scripted() -> String {
+fn default_model() -> String {
     "scripted".to_owned()
 }
 
-fn over() -> String {
-    "The scenario is over: all of its turns have been played. Go back, and they can be played again."
-        .to_owned()
+fn default_over() -> String {
+    "The scenario is over: all of its turns have been played. Rewind to play them again.".to_owned()
 }
 
-/// Where a scenario's text is wrong, and how.
+/// An error in a scenario file, and its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {what}")]
 pub struct ScenarioError {
+    /// Counted from 1.
     pub line: usize,
+    /// Counted from 1.
     pub column: usize,
+    /// What the parser says.
     pub what: String,
 }
 
 impl Scenario {
+    /// Parses the text of a scenario file.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
@@ -145,9 +148,9 @@ impl Model for Scenario {
         &mut self,
         conversation: &Conversation,
         signals: &Signals,
-        hear: &mut dyn FnMut(Heard<'_>),
+        emit: &mut dyn FnMut(ModelOutput<'_>),
     ) -> Result<Reply, ModelError> {
-        let played = conversation.said_since_prompt();
+        let played = conversation.messages_since_prompt();
         let over = [Step::Say(self.over.clone())];
         let steps = match self.turn_for(&conversation.prompts()) {
             Some(turn) => &turn.steps[..],
@@ -157,7 +160,7 @@ impl Model for Scenario {
         for step in messages(steps).get(played).copied().unwrap_or_default() {
             let whole = match step {
                 Step::Say(text) => {
-                    let (said, whole) = say(text, signals, hear);
+                    let (said, whole) = say(text, signals, emit);
                     reply.content.push(Block::Text { text: said });
                     whole
                 }
@@ -177,15 +180,15 @@ impl Model for Scenario {
     }
 }
 
-/// A turn's steps as messages: each ends with its tool calls, for their results come before what
-/// follows.
+/// A turn's steps as messages. Each ends with its tool calls, because their results precede what follows.
 fn messages(steps: &[Step]) -> Vec<&[Step]> {
     let is_call = |step: &Step| matches!(step, Step::Tool { .. });
     steps.chunk_by(|step, next| !is_call(step) || is_call(next)).collect()
 }
 
-/// A few milliseconds a word; longer texts faster. What was said, and whether that is all.
-fn say(text: &str, signals: &Signals, hear: &mut dyn FnMut(Heard<'_>)) -> (String, bool) {
+/// Sends a text word by word: a few milliseconds for each, less in long texts. Returns what was sent, and
+/// whether that is everything.
+fn say(text: &str, signals: &Signals, emit: &mut dyn FnMut(ModelOutput<'_>)) -> (String, bool) {
     const A_WORD: Duration = Duration::from_millis(5);
     const IN_ALL: Duration = Duration::from_millis(300);
     let words: Vec<&str> = text.split_inclusive(char::is_whitespace).collect();
@@ -195,10 +198,10 @@ fn say(text: &str, signals: &Signals, hear: &mut dyn FnMut(Heard<'_>)) -> (Strin
         if !signals.sleep(pause) {
             break;
         }
-        hear(Heard::Text(word));
+        emit(ModelOutput::Text(word));
         said.push_str(word);
     }
-    hear(Heard::TextEnd);
+    emit(ModelOutput::TextEnd);
     let whole = said.len() == text.len();
     (said, whole)
 }
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_file_says_where_and_what() {
+    fn an_error_has_a_position_and_a_reason() {
         assert_eq!(error("{"), "line 1, column 1: EOF while parsing an object");
         assert_eq!(
             error("{\n \"model\": 3,\n"),
@@ -227,19 +230,19 @@ mod tests {
         let shape = "a step is one of `say`, `tool` with `input`, or `pauseMs`";
         assert_eq!(step(r#"{"say":"a","pauseMs":1}"#), format!("line 2, column 24: {shape}"));
         assert_eq!(step(r#"{"input":{}}"#), format!("line 2, column 13: {shape}"));
-        let known = "there are read_file, write_file, edit_file, list_files, shell";
+        let known = "the tools are read_file, write_file, edit_file, list_files, shell";
         assert_eq!(
             step(r#"{"tool":"Write"}"#),
             format!("line 2, column 17: there is no tool Write; {known}")
         );
         assert_eq!(
             step(r#"{"tool":"shell"}"#),
-            "line 2, column 17: the input of shell is wrong: missing field `command`"
+            "line 2, column 17: the input of shell is invalid: missing field `command`"
         );
     }
 
     #[test]
-    fn the_turn_follows_from_the_prompts_alone() {
+    fn only_the_prompts_decide_the_turn() {
         let text = r#"{"turns":[
             {"steps":[{"say":"first"}]},
             {"when":"please","steps":[{"say":"called"}]},

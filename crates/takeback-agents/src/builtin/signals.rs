@@ -1,4 +1,4 @@
-//! What reaches a turn from outside while it runs: that it is to end, and what was decided.
+//! What other threads send to a running turn: an interrupt, and decisions.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,12 +7,12 @@ use crate::chat_agent::Decision;
 
 #[derive(Default)]
 pub(crate) struct Signals {
-    now: Mutex<Now>,
+    state: Mutex<SignalState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Now {
+struct SignalState {
     is_busy: bool,
     is_interrupted: bool,
     is_closed: bool,
@@ -21,79 +21,80 @@ struct Now {
 }
 
 impl Signals {
-    fn now(&self) -> MutexGuard<'_, Now> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, SignalState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the agent for a turn, or for something else that no turn may meet. `false`: it is taken.
+    /// Reserves the agent for a turn, or for work between turns. `false`: it is busy.
     pub(crate) fn begin(&self) -> bool {
-        let mut now = self.now();
-        if now.is_busy {
+        let mut state = self.state();
+        if state.is_busy {
             return false;
         }
-        (now.is_busy, now.is_interrupted) = (true, now.is_closed);
+        (state.is_busy, state.is_interrupted) = (true, state.is_closed);
         true
     }
 
     pub(crate) fn end(&self) {
-        self.now().is_busy = false;
+        self.state().is_busy = false;
     }
 
     pub(crate) fn interrupt(&self) {
-        let mut now = self.now();
-        now.is_interrupted |= now.is_busy;
-        drop(now);
+        let mut state = self.state();
+        state.is_interrupted |= state.is_busy;
+        drop(state);
         self.changed.notify_all();
     }
 
-    /// Ends what runs, and whatever is begun afterwards.
+    /// Interrupts the current turn, and every later one.
     pub(crate) fn close(&self) {
-        let mut now = self.now();
-        (now.is_closed, now.is_interrupted) = (true, true);
-        drop(now);
+        let mut state = self.state();
+        (state.is_closed, state.is_interrupted) = (true, true);
+        drop(state);
         self.changed.notify_all();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.now().is_closed
+        self.state().is_closed
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.now().is_interrupted
+        self.state().is_interrupted
     }
 
-    /// Waits; whether it was to the end.
+    /// Waits; `false` if it was interrupted.
     pub(crate) fn sleep(&self, time: Duration) -> bool {
-        let waited = self.changed.wait_timeout_while(self.now(), time, |now| !now.is_interrupted);
-        let (now, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        !now.is_interrupted
+        let waited =
+            self.changed.wait_timeout_while(self.state(), time, |state| !state.is_interrupted);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !state.is_interrupted
     }
 
-    /// From here on a decision on `request` is taken. Before anybody hears of it.
+    /// Accepts a decision on `request` from now on. Call this before the host is asked.
     pub(crate) fn ask(&self, request: &str) {
-        let mut now = self.now();
-        (now.asked, now.decision) = (Some(request.to_owned()), None);
+        let mut state = self.state();
+        (state.asked, state.decision) = (Some(request.to_owned()), None);
     }
 
-    /// Whether that was asked.
+    /// `false`: no decision on `request` is expected.
     pub(crate) fn decide(&self, request: &str, decision: Decision) -> bool {
-        let mut now = self.now();
-        if now.asked.as_deref() != Some(request) {
+        let mut state = self.state();
+        if state.asked.as_deref() != Some(request) {
             return false;
         }
-        (now.asked, now.decision) = (None, Some(decision));
-        drop(now);
+        (state.asked, state.decision) = (None, Some(decision));
+        drop(state);
         self.changed.notify_all();
         true
     }
 
-    /// Waits for the decision that was asked for; `None`: the turn is to end.
+    /// Waits for the decision; `None` if the turn is interrupted.
     pub(crate) fn decision(&self) -> Option<Decision> {
         let waited = self
             .changed
-            .wait_while(self.now(), |now| now.decision.is_none() && !now.is_interrupted);
-        let mut now = waited.unwrap_or_else(PoisonError::into_inner);
-        now.asked = None;
-        now.decision.take()
+            .wait_while(self.state(), |state| state.decision.is_none() && !state.is_interrupted);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        state.asked = None;
+        state.decision.take()
     }
 }

@@ -3,8 +3,8 @@
 //! The execution has the name of the session. A step is `start`, `prompt`, `model`, `tool …`,
 //! `interrupted`, `load` or `cut`; its state is the conversation, its metadata names the prompt that began
 //! it. The first is saved before any prompt, so there is always a step to go back to. A prompt and the end of
-//! a turn carry their files; what is saved in between does not, or a turn of many calls would push the points
-//! of earlier prompts out.
+//! a turn are saved with their files, steps in between are not: a turn of many calls would push out the points
+//! of earlier prompts.
 
 use serde_json::{Value, json};
 use takeback_core::execution::{ExecutionError, resume_last, save_step};
@@ -17,8 +17,8 @@ use takeback_store::{StateError, States};
 use super::conversation::Conversation;
 use crate::capture::{Recording, with_causes};
 
-/// The conversation that an execution stood at when it last succeeded, for [`crate::chat_agent::ChatAgent::load`]:
-/// also after its process was killed.
+/// The conversation after the last successful step of an execution, for
+/// [`ChatAgent::load`](crate::chat_agent::ChatAgent::load), even if its process was killed.
 pub fn last_memory(
     states: &dyn States,
     execution: &ExecutionId,
@@ -29,26 +29,26 @@ pub fn last_memory(
     Ok(conversation.map(|conversation| conversation.memory()))
 }
 
-/// Where an execution stands.
+/// The position of an execution.
 pub(crate) struct Steps {
     execution: ExecutionId,
     next: StepIndex,
     context: Value,
 }
 
-/// One step that came to its end, or did not.
+/// One step, successful or failed.
 pub(crate) struct Step<'a> {
     pub(crate) name: &'a str,
-    /// The prompt, where this is one.
+    /// The prompt's id, if the step is a prompt.
     pub(crate) message: Option<&'a str>,
     pub(crate) error: Option<&'a str>,
-    /// Whether the files as they are belong to it.
+    /// Whether the current files are saved with it.
     pub(crate) with_files: bool,
 }
 
 impl Steps {
-    /// Goes on after the last step, if the execution has any.
-    pub(crate) fn of(
+    /// Continues after the last step, if the execution has any.
+    pub(crate) fn load(
         states: &dyn States,
         execution: ExecutionId,
         model: &str,
@@ -59,7 +59,7 @@ impl Steps {
         Ok(Self { execution, next, context })
     }
 
-    /// Saves a step. What cannot be saved is said, and the agent goes on.
+    /// Saves a step. A failure is reported, and the agent continues.
     pub(crate) fn save(
         &mut self,
         capture: &mut Recording,
@@ -91,7 +91,7 @@ impl Steps {
         let saved = if capture.recording && step.with_files {
             match save_step(&mut capture.workspace, &new) {
                 Err(ExecutionError::Record(error)) => {
-                    capture.unrecorded(format!(
+                    capture.report_unrecorded(format!(
                         "the files of {}: {}",
                         step.name,
                         with_causes(&error)
@@ -106,12 +106,16 @@ impl Steps {
         match saved {
             Ok(()) => self.next = StepIndex(self.next.0 + 1),
             Err(error) => {
-                capture.unrecorded(format!("the state of {}: {}", step.name, with_causes(&error)));
+                capture.report_unrecorded(format!(
+                    "the state of {}: {}",
+                    step.name,
+                    with_causes(&error)
+                ));
             }
         }
     }
 
-    /// The state that stood before a prompt, if this execution has saved that prompt.
+    /// The state before a prompt, if this execution has saved that prompt.
     pub(crate) fn before(
         &self,
         states: &dyn States,
@@ -132,8 +136,8 @@ impl Steps {
         Ok(None)
     }
 
-    /// What is saved next follows this checkpoint.
-    pub(crate) fn stand_at(
+    /// Makes the next step follow this checkpoint.
+    pub(crate) fn move_to(
         &mut self,
         states: &dyn States,
         at: &CheckpointKey,

@@ -1,11 +1,11 @@
-//! The agent's five tools: what the model is told of them, and what they do.
+//! The agent's five tools: their descriptions for the model, and what they do.
 //!
-//! A call comes in as the model made it and goes out as an [`Outcome`]: one line for people, a text
-//! for the model. Nothing outside of the workspace is read or written by the file tools, also not
-//! through links. What they write is not recorded here: whoever runs a call tells the recorder.
+//! In: a call as the model made it. Out: an [`Outcome`], one line for people and a text for the model.
+//! The file tools read and write nothing outside of the workspace, not even through
+//! links. Changes are not recorded here: the caller does that.
 
 pub(crate) mod limit;
-mod place;
+mod paths;
 mod read;
 mod shell;
 mod write;
@@ -21,15 +21,15 @@ use super::signals::Signals;
 /// A call whose input has the right shape.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Call {
-    Read(Read),
-    Write(Write),
-    Edit(Edit),
-    List(List),
-    Shell(Shell),
+    Read(ReadInput),
+    Write(WriteInput),
+    Edit(EditInput),
+    List(ListInput),
+    Shell(ShellInput),
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct Read {
+pub(crate) struct ReadInput {
     pub(crate) path: String,
     /// The first line, from 1.
     #[serde(default)]
@@ -39,13 +39,13 @@ pub(crate) struct Read {
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct Write {
+pub(crate) struct WriteInput {
     pub(crate) path: String,
     pub(crate) content: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct Edit {
+pub(crate) struct EditInput {
     pub(crate) path: String,
     pub(crate) old_string: String,
     pub(crate) new_string: String,
@@ -54,17 +54,17 @@ pub(crate) struct Edit {
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct List {
+pub(crate) struct ListInput {
     #[serde(default)]
     pub(crate) path: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct Shell {
+pub(crate) struct ShellInput {
     pub(crate) command: String,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) ok: bool,
@@ -87,17 +87,19 @@ impl Outcome {
 pub(crate) const NAMES: [&str; 5] = ["read_file", "write_file", "edit_file", "list_files", "shell"];
 
 impl Call {
-    /// What the model has to hear if it made none.
+    /// The error is a text for the model.
     pub(crate) fn parse(tool: &str, input: &Value) -> Result<Self, String> {
         match tool {
-            "read_file" => Read::deserialize(input).map(Self::Read),
-            "write_file" => Write::deserialize(input).map(Self::Write),
-            "edit_file" => Edit::deserialize(input).map(Self::Edit),
-            "list_files" => List::deserialize(input).map(Self::List),
-            "shell" => Shell::deserialize(input).map(Self::Shell),
-            _ => return Err(format!("there is no tool {tool}; there are {}", NAMES.join(", "))),
+            "read_file" => ReadInput::deserialize(input).map(Self::Read),
+            "write_file" => WriteInput::deserialize(input).map(Self::Write),
+            "edit_file" => EditInput::deserialize(input).map(Self::Edit),
+            "list_files" => ListInput::deserialize(input).map(Self::List),
+            "shell" => ShellInput::deserialize(input).map(Self::Shell),
+            _ => {
+                return Err(format!("there is no tool {tool}; the tools are {}", NAMES.join(", ")));
+            }
         }
-        .map_err(|error| format!("the input of {tool} is wrong: {error}"))
+        .map_err(|error| format!("the input of {tool} is invalid: {error}"))
     }
 
     /// One line for people.
@@ -115,7 +117,7 @@ impl Call {
         }
     }
 
-    /// What it would do in more lines.
+    /// What it would do, in full.
     pub(crate) fn detail(&self) -> String {
         match self {
             Self::Read(_) | Self::List(_) => String::new(),
@@ -130,15 +132,17 @@ impl Call {
         }
     }
 
-    /// Whether it may be done at all, before anybody is asked: the files are where they may be.
+    /// Whether its files are where the tools may read or write; checked before the user is asked.
     pub(crate) fn check(&self, workspace: &Workspace) -> Result<(), String> {
         match self {
-            Self::Read(Read { path, .. }) => place::to_read(workspace, path).map(drop),
-            Self::List(List { path }) => {
-                place::to_read(workspace, path.as_deref().unwrap_or(".")).map(drop)
+            Self::Read(ReadInput { path, .. }) => {
+                paths::resolve_for_read(workspace, path).map(drop)
             }
-            Self::Write(Write { path, .. }) | Self::Edit(Edit { path, .. }) => {
-                place::to_write(workspace, path).map(drop)
+            Self::List(ListInput { path }) => {
+                paths::resolve_for_read(workspace, path.as_deref().unwrap_or(".")).map(drop)
+            }
+            Self::Write(WriteInput { path, .. }) | Self::Edit(EditInput { path, .. }) => {
+                paths::resolve_for_write(workspace, path).map(drop)
             }
             Self::Shell(_) => Ok(()),
         }
@@ -172,7 +176,7 @@ fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// What a model is told of a tool.
+/// A tool's description for the model.
 pub(crate) struct Description {
     pub(crate) name: &'static str,
     pub(crate) text: &'static str,
@@ -188,7 +192,7 @@ pub(crate) fn descriptions() -> Vec<Description> {
     vec![
         Description {
             name: "read_file",
-            text: "Reads a text file. Long files are cut: go on with offset.",
+            text: "Reads a text file. Long files are cut: continue with offset.",
             input: object(
                 json!({
                     "path": path(),
@@ -200,7 +204,7 @@ pub(crate) fn descriptions() -> Vec<Description> {
         },
         Description {
             name: "write_file",
-            text: "Writes a whole file; its folders are made, and what was there is replaced.",
+            text: "Writes a whole file. Creates its folders and replaces existing contents.",
             input: object(
                 json!({"path": path(), "content": text("The whole content.")}),
                 &["path", "content"],
@@ -213,8 +217,8 @@ pub(crate) fn descriptions() -> Vec<Description> {
             input: object(
                 json!({
                     "path": path(),
-                    "old_string": text("The text to replace, exactly as it stands in the file."),
-                    "new_string": text("What takes its place."),
+                    "old_string": text("The text to replace, exactly as in the file."),
+                    "new_string": text("The replacement."),
                     "replace_all": {"type": "boolean"},
                 }),
                 &["path", "old_string", "new_string"],
@@ -222,13 +226,13 @@ pub(crate) fn descriptions() -> Vec<Description> {
         },
         Description {
             name: "list_files",
-            text: "Lists a folder, not those below it. Names of folders end with a slash.",
+            text: "Lists one folder, without subfolders. Names of folders end with a slash.",
             input: object(json!({"path": path()}), &[]),
         },
         Description {
             name: "shell",
-            text: "Runs a command with sh in the workspace folder and gives its output. What it \
-                   leaves running is ended with it.",
+            text: "Runs a command with sh in the workspace folder and returns its output. Processes \
+                   that it leaves running are killed when it ends.",
             input: object(json!({"command": text("The command.")}), &["command"]),
         },
     ]

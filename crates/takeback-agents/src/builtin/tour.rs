@@ -1,6 +1,6 @@
-//! The scripted tour for a machine without an agent: a few turns, whatever is typed.
+//! The scripted tour for a machine without an agent: a few turns that do not depend on the prompts.
 //!
-//! It works in a folder of its own below the workspace, and never in one that it did not make.
+//! It works in its own folder below the workspace, and never in one that it did not create.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ const SCRIPT: &str = include_str!("tour.json");
 
 const FOLDER: &str = "takeback-tour";
 
-/// `conversation`: a tour that is gone on with stays in its folder.
+/// A resumed tour, one with a `conversation`, stays in its folder.
 pub(crate) fn scenario(root: &Path, conversation: &Conversation) -> Scenario {
     let folder = folder_of(conversation).unwrap_or_else(|| free_folder(root));
     let script = SCRIPT.replace("{folder}", &folder);
-    Scenario::parse(&script).expect("the script is part of the program, and a test reads it")
+    Scenario::parse(&script).expect("the script is part of the program, and a test parses it")
 }
 
 fn folder_of(conversation: &Conversation) -> Option<String> {
@@ -37,5 +37,5 @@ fn free_folder(root: &Path) -> String {
         _ => format!("{FOLDER}-{number}"),
     });
     let mut free = names.filter(|name| std::fs::symlink_metadata(root.join(name)).is_err());
-    free.next().expect("no folder has so many names")
+    free.next().expect("no folder has that many entries")
 }

@@ -1,5 +1,5 @@
-//! The thread on which the agent works: it has the recorder and the conversation, takes commands one by
-//! one, and says what it does.
+//! The agent's thread: it owns the recorder and the conversation, handles commands one at a time, and
+//! sends events.
 
 mod calls;
 
@@ -12,9 +12,9 @@ use takeback_core::Workspace;
 
 use self::calls::calls_in;
 use super::NAME;
-use super::allowed::Allowed;
 use super::conversation::{Block, Conversation};
-use super::model::{Heard, Model, Reply};
+use super::model::{Model, ModelOutput, Reply};
+use super::permissions::GrantedPermissions;
 use super::signals::Signals;
 use super::steps::{Step, Steps};
 use super::tools::{Call, Outcome};
@@ -35,16 +35,16 @@ pub(crate) struct Worker {
     pub(crate) conversation: Conversation,
     pub(crate) steps: Steps,
     pub(crate) signals: Arc<Signals>,
-    /// The conversation at the last step, for whoever asks meanwhile.
+    /// The conversation at the last step, for other threads.
     pub(crate) memory: Arc<Mutex<Conversation>>,
-    pub(crate) allowed: Allowed,
+    pub(crate) allowed: GrantedPermissions,
     pub(crate) shell_limit: Duration,
     pub(crate) run_tool: RunTool,
-    /// How many messages of the model a turn may have.
+    /// The number of model messages after which a turn is ended.
     pub(crate) most_messages: usize,
 }
 
-/// How a call is run: [`Call::run`], but for tests of what a fault in it does.
+/// Runs a call: [`Call::run`], except in tests of a tool that panics.
 type RunTool = fn(&Call, &Workspace, &Signals, Duration) -> Outcome;
 
 impl Worker {
@@ -52,14 +52,14 @@ impl Worker {
         self.capture.session_start(NAME);
         self.save("start");
         let model = Some(self.model.name().to_owned());
-        self.say(ChatEvent::Ready { session: None, model });
+        self.send_event(ChatEvent::Ready { session: None, model });
         while let Ok(command) = commands.recv() {
             match command {
                 Command::Prompt { message, text } => {
                     let ending = self.turn(&message, &text);
-                    // Whoever hears of the end may begin the next turn at once.
+                    // First, because the host may start the next turn as soon as it receives the event.
                     self.signals.end();
-                    self.say(ChatEvent::TurnEnd(ending));
+                    self.send_event(ChatEvent::TurnEnd(ending));
                 }
                 Command::Cut { message, answer } => self.answer(&answer, |own| own.cut(&message)),
                 Command::Load { conversation, answer } => self.answer(&answer, |own| {
@@ -82,13 +82,13 @@ impl Worker {
     ) {
         let done = does(self);
         self.signals.end();
-        // Whoever asked has gone.
+        // Fails if the caller is gone.
         drop(answer.send(done));
     }
 
-    fn say(&self, said: ChatEvent) {
-        // Nobody listens any more when the session is being closed.
-        drop(self.say.send(said));
+    fn send_event(&self, event: ChatEvent) {
+        // The receiver is gone while the host closes.
+        drop(self.say.send(event));
     }
 
     fn turn(&mut self, message: &str, text: &str) -> TurnResult {
@@ -100,31 +100,36 @@ impl Worker {
             error: None,
             with_files: true,
         });
-        self.say(ChatEvent::Prompted { message: message.to_owned(), session: None, point });
-        let ending = catch_unwind(AssertUnwindSafe(|| self.go_on())).unwrap_or_else(|panic| {
-            self.go_back_after("model", &format!("a fault in the agent: {}", words_of(&*panic)))
+        self.send_event(ChatEvent::PromptAccepted {
+            message: message.to_owned(),
+            session: None,
+            point,
         });
+        let ending =
+            catch_unwind(AssertUnwindSafe(|| self.run_messages())).unwrap_or_else(|panic| {
+                self.fail_step("model", &format!("internal error: {}", panic_text(&*panic)))
+            });
         self.capture.turn_end();
         ending
     }
 
-    fn go_on(&mut self) -> TurnResult {
+    fn run_messages(&mut self) -> TurnResult {
         for _ in 0..self.most_messages {
             if self.signals.is_interrupted() {
                 return TurnResult::Interrupted;
             }
             let (say, signals) = (self.say.clone(), Arc::clone(&self.signals));
-            let mut hear = |heard: Heard<'_>| {
-                let said = match heard {
-                    Heard::Text(text) => ChatEvent::Text(text.to_owned()),
-                    Heard::TextEnd => ChatEvent::TextEnd,
-                    Heard::Note(note) => ChatEvent::Note(note),
+            let mut emit = |output: ModelOutput<'_>| {
+                let event = match output {
+                    ModelOutput::Text(text) => ChatEvent::Text(text.to_owned()),
+                    ModelOutput::TextEnd => ChatEvent::TextEnd,
+                    ModelOutput::Note(note) => ChatEvent::Note(note),
                 };
-                drop(say.send(said));
+                drop(say.send(event));
             };
-            let reply = match self.model.next(&self.conversation, &signals, &mut hear) {
-                Ok(reply) => self.named(reply),
-                Err(error) => return self.go_back_after("model", &error.to_string()),
+            let reply = match self.model.next(&self.conversation, &signals, &mut emit) {
+                Ok(reply) => self.with_fresh_ids(reply),
+                Err(error) => return self.fail_step("model", &error.to_string()),
             };
             let calls = calls_in(&reply.content);
             if !reply.content.is_empty() {
@@ -146,17 +151,16 @@ impl Worker {
         TurnResult::Failed(format!("the turn was ended after {most} messages of the model"))
     }
 
-    /// The failed step is saved, and what it may have added is forgotten: the conversation is that of
-    /// the last success.
-    fn go_back_after(&mut self, step: &str, why: &str) -> TurnResult {
+    /// Saves the failed step and returns to the conversation of the last success.
+    fn fail_step(&mut self, step: &str, why: &str) -> TurnResult {
         self.save_step(&Step { name: step, message: None, error: Some(why), with_files: true });
         self.conversation = self.memory.lock().unwrap_or_else(PoisonError::into_inner).clone();
         TurnResult::Failed(why.to_owned())
     }
 
-    /// Calls get names that no other call of this session has: a scenario is played again after a
-    /// rewind, and not every endpoint gives ids. Of a message that was cut off only the text stays.
-    fn named(&self, mut reply: Reply) -> Reply {
+    /// Gives calls ids that are unique in this session: a scenario is played again after a rewind, and not
+    /// every endpoint sends ids. Only the text of an interrupted message stays.
+    fn with_fresh_ids(&self, mut reply: Reply) -> Reply {
         let interrupted = reply.is_interrupted;
         reply.content.retain_mut(|block| match block {
             Block::ToolUse { id, .. } => {
@@ -180,11 +184,11 @@ impl Worker {
         };
         match saved.filter(is_same) {
             Some(saved) => {
-                self.steps.stand_at(&*states, &saved.record.key).map_err(refused)?;
+                self.steps.move_to(&*states, &saved.record.key).map_err(refused)?;
                 self.conversation = before;
                 self.remember();
             }
-            // It was loaded from another session, or could not be saved.
+            // The conversation was loaded from another session, or could not be saved.
             None => {
                 self.conversation = before;
                 self.save("cut");
@@ -193,7 +197,7 @@ impl Worker {
         Ok(())
     }
 
-    /// One in the middle of a turn, or one that changed no file.
+    /// Saves a step in the middle of a turn, or one that changed no file.
     fn save(&mut self, step: &str) {
         self.save_step(&Step { name: step, message: None, error: None, with_files: false });
     }
@@ -211,7 +215,7 @@ impl Worker {
     }
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("no reason given").lines().next().unwrap_or_default().to_owned()
@@ -230,7 +234,7 @@ mod tests {
     use crate::builtin::{Permissions, Scenario};
 
     #[test]
-    fn a_fault_in_a_tool_is_a_failed_step_and_the_next_prompt_works() {
+    fn a_panic_in_a_tool_is_a_failed_step_and_the_next_prompt_works() {
         let script = r#"{"turns":[
             {"steps":[{"tool":"list_files"},{"tool":"shell","input":{"command":"true"}}]},
             {"steps":[{"say":"Still here."}]}
@@ -246,14 +250,15 @@ mod tests {
         };
         let execution = ExecutionId::new("s").expect("a name");
         let mut worker = Worker {
-            steps: Steps::of(&*capture.workspace.states, execution.clone(), "m").expect("none yet"),
+            steps: Steps::load(&*capture.workspace.states, execution.clone(), "m")
+                .expect("none yet"),
             capture: capture.into(),
             say,
             model: Box::new(Scenario::parse(script).expect("a scenario")),
             conversation: Conversation::default(),
             signals: Arc::default(),
             memory: Arc::default(),
-            allowed: Allowed::by(Permissions::AllowAll),
+            allowed: GrantedPermissions::new(Permissions::AllowAll),
             shell_limit: Duration::from_secs(1),
             most_messages: 9,
             run_tool: |_, _, _, _| panic!("a fault of\nour own"),
@@ -272,7 +277,7 @@ mod tests {
         assert_eq!(calls, 2, "both calls have a result");
         assert_eq!(worker.turn("m2", "go on"), TurnResult::Done);
         worker.cut("m2").expect("it is known");
-        assert_eq!(head(), failed, "what stood before the prompt, and no step of its own");
+        assert_eq!(head(), failed, "the head from before the prompt, without a new step");
         let ends =
             said.try_iter().filter(|said| matches!(said, ChatEvent::ToolEnd { ok: false, .. }));
         assert_eq!(ends.count(), 1);

@@ -1,6 +1,6 @@
 //! Hook payloads in the shape of Claude Code's, which other agents have adopted.
 //!
-//! Fields that only some of these agents send are optional. What they mean differently is in [`Shape`].
+//! Fields that only some of these agents send are optional. [`Shape`] has what they mean differently.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use super::{CallEnd, HookEvent, HookEventKind, PayloadError, ToolCall, millis, m
 pub(crate) struct Shape {
     /// The agent, for errors.
     pub(crate) agent: &'static str,
-    /// What a submitted prompt is: agents also submit what no person typed.
+    /// The event for a submitted prompt: agents also submit texts that no person typed.
     pub(crate) prompt: fn(payload: &HookPayload, text: String) -> HookEventKind,
     /// Whether a call has left something running.
     pub(crate) runs_on: fn(call: &ToolCall, response: &Value) -> bool,

@@ -1,7 +1,7 @@
 //! Turns a hook event into log events and records them.
 //!
-//! Every hook is a process of its own that knows nothing of those before it: what has to be known (is
-//! the session there, who owns it) is asked of the store.
+//! Every hook is a process of its own that knows nothing of earlier ones, so it asks the store whether the
+//! session exists and who owns it.
 
 use std::time::Duration;
 
@@ -15,9 +15,10 @@ use takeback_store::{CallId, CallState, Process, Session, SessionId, StoreError}
 use super::{HookEvent, HookEventKind, ToolCall, call_targets};
 use crate::kind::AgentKind;
 
-/// Who told it.
+/// Where a hook event comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct HookSource {
+    /// The agent.
     pub agent: &'static AgentKind,
     /// The agent's process, whose death ends its session.
     pub process: Option<Process>,
@@ -28,14 +29,14 @@ pub struct HookSource {
 }
 
 impl HookSource {
-    /// What it says is of this moment.
+    /// The source of an event that has just happened.
     #[must_use]
     pub fn new(agent: &'static AgentKind, process: Option<Process>) -> Self {
         Self { agent, process, late: Duration::ZERO, formatter: false }
     }
 }
 
-/// What is to be recorded; `None`: it does not concern files.
+/// The event to record; `None` if it does not concern files.
 #[must_use]
 pub fn to_agent_event(
     tools: &Tools,
@@ -43,7 +44,7 @@ pub fn to_agent_event(
     hook_event: &HookEvent,
 ) -> Option<AgentEvent> {
     let whole = SessionId(hook_event.session.clone());
-    let part = part_of(hook_event);
+    let part = subagent_session(hook_event);
     let session = part.clone().unwrap_or_else(|| whole.clone());
     let targets = |call: &ToolCall| {
         let targets = call_targets(tools, &call.tool, &call.input, hook_event.cwd.as_deref());
@@ -55,7 +56,7 @@ pub fn to_agent_event(
             source.session_start(whole, hook_event.forked_from.clone().map(SessionId))
         }
         HookEventKind::SubagentStart => source.session_start(part?, Some(whole)),
-        // One that nobody names has told what it did by its calls.
+        // Without an id there is no session to end; its calls were recorded already.
         HookEventKind::SubagentStop => AgentEvent::SessionEnd { session: part? },
         HookEventKind::Prompt { text } => {
             AgentEvent::Prompt { session, message: hook_event.prompt.clone(), text: text.clone() }
@@ -92,7 +93,7 @@ pub fn to_agent_event(
 
 /// Records `event`, which [`to_agent_event`] made from `hook_event`; `None`: it adds nothing.
 ///
-/// A session that is not known yet, or goes on in another process, is introduced first.
+/// A session that is new, or continues in another process, is recorded first.
 pub fn record_hook_event(
     workspace: &mut Workspace,
     source: HookSource,
@@ -102,7 +103,7 @@ pub fn record_hook_event(
     record_hook_event_with(workspace, source, hook_event, event, record)
 }
 
-/// As [`record_hook_event`], with another function that records the event.
+/// Like [`record_hook_event`], but records the event with `put`.
 pub fn record_hook_event_with<R>(
     workspace: &mut Workspace,
     source: HookSource,
@@ -124,23 +125,23 @@ pub fn record_hook_event_with<R>(
         if !is_current(&whole) {
             record(workspace, &source.session_start(whole.clone(), None))?;
         }
-        if let Some(part) = part_of(hook_event).filter(|part| !is_current(part)) {
+        if let Some(part) = subagent_session(hook_event).filter(|part| !is_current(part)) {
             record(workspace, &source.session_start(part, Some(whole)))?;
         }
     }
     put(workspace, event).map(Some)
 }
 
-/// Subagents end in the same words as commands, and have told what they did themselves.
+/// The end of a subagent is reported like that of a command, but its calls were recorded already.
 fn is_in_background(workspace: &Workspace, event: &AgentEvent) -> Result<bool, StoreError> {
     let AgentEvent::AfterTool { session, call, .. } = event else { return Ok(false) };
-    // That it went on may be what is still to be recorded.
+    // The event that moved the call to the background may not be recorded yet.
     wait_for_session(workspace, session)?;
     let call = workspace.store.call(session, call)?;
     Ok(call.is_some_and(|call| call.state == CallState::Background))
 }
 
-fn part_of(hook_event: &HookEvent) -> Option<SessionId> {
+fn subagent_session(hook_event: &HookEvent) -> Option<SessionId> {
     let part = hook_event.subagent.as_ref()?;
     Some(SessionId(format!("{}/{part}", hook_event.session)))
 }

@@ -1,18 +1,17 @@
-//! Where a shell is after the beginning of a command: as far as `cd` with a plain word says it.
+//! The working folder of a shell after the first part of a command, as far as plain `cd`s determine it.
 
 use std::path::PathBuf;
 
 #[derive(Debug, PartialEq, Eq)]
 enum Token {
     Word(String),
-    /// What it stands for, only the shell knows.
+    /// A word whose value only the shell knows.
     Unknown,
     /// The end of a simple command.
     End,
 }
 
-/// The folder that the commands in `text` lead to, one `cd` after the other. `None`: to none, or to one
-/// that cannot be told.
+/// The folder after all `cd`s in `text`. `None`: there is no `cd`, or its target is unknown.
 pub(super) fn folder_after(text: &str) -> Option<PathBuf> {
     let tokens = tokens(text);
     let mut folder = None;
@@ -47,7 +46,7 @@ fn tokens(text: &str) -> Vec<Token> {
                     word.get_or_insert_default().push_str(inside);
                     rest = behind.chars();
                 }
-                // All of this is within a quote, as `sh -c` has it.
+                // The text starts inside a quote, as in `sh -c`.
                 None => {
                     end(&mut word, &mut is_known, &mut tokens);
                     tokens.push(Token::End);

@@ -1,7 +1,7 @@
 //! Whether an agent runs something other than Takeback after an edit: usually a formatter.
 //!
-//! Reads the settings of the user and of the project, and nothing else: hooks of plugins, of extensions and
-//! of an administrator are not seen. A file that cannot be read counts as empty.
+//! Reads only the settings of the user and of the project, not the hooks of plugins, extensions and
+//! administrators. A file that cannot be read counts as empty.
 
 mod matcher;
 
@@ -16,9 +16,9 @@ use self::matcher::can_match;
 use crate::install::parse_settings;
 use crate::kind::AgentKind;
 
-/// Beyond this a settings file is not read.
+/// Larger settings files are not read.
 const LIMIT: u64 = 1 << 20;
-/// Files of one folder that are read.
+/// How many files of a folder are read.
 const MOST_FILES: usize = 32;
 
 /// Whether the settings of an agent name a hook after a tool that is not Takeback's and may run after an
@@ -73,7 +73,7 @@ fn contents(file: &Path) -> Option<Vec<u8>> {
     Some(contents)
 }
 
-/// A group has a matcher and its hooks. Copilot CLI has no groups, and a command for each kind of shell.
+/// A group has a matcher and hooks. Copilot CLI has no groups, and one command for each kind of shell.
 fn is_other(agent: &AgentKind, group: &Value, is_ours: &dyn Fn(&str) -> bool) -> bool {
     let matcher = group["matcher"].as_str();
     if !agent.tools.edit.iter().any(|tool| can_match(matcher, tool)) {
@@ -87,8 +87,8 @@ fn is_other(agent: &AgentKind, group: &Value, is_ours: &dyn Fn(&str) -> bool) ->
     })
 }
 
-/// Codex's `[[hooks.PostToolUse]]`, with `[[hooks.PostToolUse.hooks]]` in it: a matcher is for the commands
-/// that follow.
+/// Codex's `[[hooks.PostToolUse]]`, with `[[hooks.PostToolUse.hooks]]` in it: a matcher applies to the
+/// commands after it.
 fn in_toml(agent: &AgentKind, text: &str, is_ours: &dyn Fn(&str) -> bool) -> bool {
     let (mut is_after, mut matches) = (false, true);
     text.lines().map(str::trim).any(|line| {

@@ -1,4 +1,4 @@
-//! A name for a tool call of an agent that gives it none.
+//! An id for a tool call of an agent that sends none.
 
 use serde_json::Value;
 

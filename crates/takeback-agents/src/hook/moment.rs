@@ -7,8 +7,8 @@ use takeback_store::Timestamp;
 
 /// A moment: milliseconds since 1970 as a number, or ISO 8601 as a text. `None`: it is neither.
 #[must_use]
-pub(crate) fn moment(told: &Value) -> Option<Timestamp> {
-    match told {
+pub(crate) fn moment(value: &Value) -> Option<Timestamp> {
+    match value {
         Value::Number(millis) => millis.as_i64().map(Timestamp),
         Value::String(text) => moment_of(text),
         _ => None,
@@ -23,8 +23,8 @@ pub(crate) fn moment_of(text: &str) -> Option<Timestamp> {
 
 /// A duration in milliseconds. Agents write whole numbers and fractions.
 #[must_use]
-pub(crate) fn millis(told: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(told / 1000.0).ok()
+pub(crate) fn millis(value: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(value / 1000.0).ok()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use takeback_core::{CallTargets, Tools};
 
 use super::folder::folder_after;
 
-/// Keys under which agents give the path of a file to write.
+/// Keys that hold the path of a file to write.
 const KEYS: &[&str] = &[
     "file_path",
     "filePath",
@@ -26,13 +26,13 @@ const LISTS: &[&str] = &["edits", "files", "operations", "changes"];
 /// Keys whose text may be a patch.
 const PATCHES: &[&str] = &["input", "patch", "patchText", "patch_text", "diff", "command", "cmd"];
 
-/// How a patch in the form of `apply_patch` begins.
+/// The start of a patch in the format of `apply_patch`.
 const BEGIN: &str = "*** Begin Patch";
 
 /// What a call of `tool` may write. Paths that are not absolute begin at `cwd`.
 #[must_use]
 pub fn call_targets(tools: &Tools, tool: &str, input: &Value, cwd: Option<&Path>) -> CallTargets {
-    // What is nothing but a patch is no command, whatever its key.
+    // A text that is only a patch is not a command, even under the key of one.
     let command = command_in(input)
         .or_else(|| text_of(input, "cmd"))
         .filter(|command| !command.trim_start().starts_with(BEGIN));
@@ -53,7 +53,7 @@ fn paths_in(input: &Value) -> Vec<PathBuf> {
     for list in LISTS.iter().filter_map(|key| input.get(key)?.as_array()) {
         paths.extend(list.iter().flat_map(paths_in));
     }
-    // A command may come as its words, and some agents give the patch as the whole input.
+    // A command may be a list of words, and some agents send the patch as the whole input.
     let patches = PATCHES.iter().filter_map(|key| input.get(key));
     for patch in patches.flat_map(texts).chain(input.as_str()) {
         paths.extend(paths_of_patch(patch));
@@ -79,8 +79,8 @@ fn text_of(input: &Value, key: &str) -> Option<String> {
     }
 }
 
-/// The files that a patch names in the form of `apply_patch`, wherever in a text it stands: also in a
-/// shell command that carries one. After a `cd`, they are named from there as well.
+/// The files that a patch in the format of `apply_patch` names, anywhere in a text such as a shell command.
+/// After a `cd`, also the same paths from that folder.
 #[must_use]
 pub fn paths_of_patch(text: &str) -> Vec<PathBuf> {
     const NAMES: &[&str] =
@@ -91,7 +91,7 @@ pub fn paths_of_patch(text: &str) -> Vec<PathBuf> {
         .filter_map(|line| NAMES.iter().find_map(|name| line.trim_start().strip_prefix(name)))
         .map(|path| PathBuf::from(path.trim_end()))
         .collect();
-    // Whether the shell gets there is not known.
+    // The `cd` may fail.
     if let Some(folder) = folder_after(&text[..at]) {
         let there = paths.iter().map(|path| folder.join(path));
         let there: Vec<PathBuf> = there.filter(|path| !paths.contains(path)).collect();

@@ -1,9 +1,9 @@
-//! JSON with halves of characters in it.
+//! JSON with lone surrogates.
 //!
-//! JavaScript can hold one half of a surrogate pair, and writes it out as such. It stands for nothing;
-//! what is around it still says which files are about to be written.
+//! A JavaScript string can hold one half of a surrogate pair, and writes it as an escape that is no
+//! character. The rest of the payload still names the files that are about to be written.
 
-/// The same with U+FFFD in place of each half that stands alone; `None` if there is none.
+/// The JSON with U+FFFD in place of each lone surrogate; `None` if there is none.
 pub(super) fn without_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
     let mut mended: Option<Vec<u8>> = None;
     let mut at = 0;
@@ -13,7 +13,7 @@ pub(super) fn without_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
             continue;
         }
         let Some(unit) = escaped(json, at) else {
-            // An escape of another kind: its second byte begins nothing.
+            // Another escape: its second byte starts none.
             at += 2;
             continue;
         };
@@ -32,7 +32,7 @@ pub(super) fn without_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
     mended
 }
 
-/// The number in `\uXXXX` that begins here.
+/// The number in the `\uXXXX` at this offset.
 fn escaped(json: &[u8], at: usize) -> Option<u16> {
     let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_halves_that_stand_alone_are_replaced() {
+    fn only_lone_surrogates_are_replaced() {
         let mend = |json: &str| {
             without_lone_surrogates(json.as_bytes()).map(|it| String::from_utf8(it).unwrap())
         };

@@ -1,23 +1,22 @@
-//! The command line of a hook of Takeback's: written, and recognized.
+//! Writes and recognizes the command lines of Takeback's hooks.
 //!
-//! It must stay the same from release to release: Codex asks its user again about every hook whose line
+//! A line must stay the same from release to release: Codex asks its user again about every hook whose line
 //! has changed.
 
 use crate::kind::AgentKind;
 
-/// The program that is to record, and which programs can.
+/// The program that new hooks run, and which programs of installed hooks still work.
 pub struct HookProgram<'a> {
-    /// As it is written in a command line, quoted for a shell.
+    /// As written in a command line, quoted for a shell.
     pub word: &'a str,
-    /// Whether a program, as it is named in a command line that was found, can be run. A hook with one
-    /// that can is left as it is.
+    /// Whether the program of an installed hook can be run. If it can, the hook is left as it is.
     pub runs: &'a dyn Fn(&str) -> bool,
 }
 
 /// A program as a shell reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramWord {
-    /// Quoted, with whatever precedes it in the command line.
+    /// Quoted, with everything before it in the command line.
     pub word: String,
     /// Without its quotes.
     pub path: String,
@@ -29,7 +28,7 @@ impl ProgramWord {
     }
 }
 
-/// A command line that is known to be Takeback's.
+/// A command line recognized as Takeback's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookCommand {
     /// The whole line.
@@ -56,8 +55,8 @@ impl HookCommand {
         ProgramWord { word: self.line[..end].to_owned(), path: self.program.clone() }
     }
 
-    /// Recognizes a line for the agent of this name, whatever path the program has, and whatever precedes
-    /// it.
+    /// Recognizes a line for the agent of this name. The program may have any path, and other words may
+    /// precede it.
     pub(crate) fn read(line: &str, agent: &str) -> Option<Self> {
         let trimmed = line.trim();
         let suffix = format!(" hook --agent {agent}");
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_known_again() {
+    fn written_lines_are_recognized() {
         let programs = [
             ("takeback", "takeback"),
             ("/usr/bin/takeback", "/usr/bin/takeback"),
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_is_not() {
+    fn lines_of_others_are_not_recognized() {
         for line in [
             "takeback hook --agent codex",
             "takeback hook --agent claude-next",

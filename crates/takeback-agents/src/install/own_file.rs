@@ -1,4 +1,4 @@
-//! Hooks in a file that holds nothing else. Such a file is Takeback's and is written as a whole.
+//! Hooks in a file with nothing else in it. Takeback owns such a file and writes it as a whole.
 
 use super::command::{HookProgram, ProgramWord};
 use super::{HooksInFile, Remainder, SettingsError};
@@ -6,10 +6,9 @@ use super::{HooksInFile, Remainder, SettingsError};
 /// A file that only Takeback writes.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnFile {
-    /// Its text, with hooks that run a program.
+    /// Its text, with hooks that run this program.
     pub render: fn(&ProgramWord) -> String,
-    /// The hooks in its text. A file with something else in it is [`SettingsError::Foreign`], or has no
-    /// hooks.
+    /// The hooks in its text. A file with other contents is [`SettingsError::Foreign`], or has no hooks.
     pub find: fn(text: &str) -> Result<HooksInFile, SettingsError>,
 }
 

@@ -5,34 +5,34 @@ import { connect } from "node:net";
 
 const TAKEBACK = "takeback";
 
-/** Takeback keeps to deadlines of its own (`hookDeadlineMs`, `scanBudgetMs`); this is for one that hangs. */
+/** Takeback has its own deadlines (`hookDeadlineMs`, `scanBudgetMs`); this limit is for one that hangs. */
 const WAIT_MS = 12000;
-/** So long for the server to be there; what is left of the time is for `takeback hook`. */
+/** How long to wait for a connection; the rest of the time is for `takeback hook`. */
 const CONNECT_MS = 700;
-/** Not sooner than this is a server looked for again that could not be had. */
-const AGAIN_MS = 30000;
+/** How long to wait after a failed connection before the next attempt. */
+const RETRY_MS = 30000;
 
 /** `takeback serve`, and `takeback hook` for when there is no server. */
 class Server {
-  /** A promise of the connection; `undefined`: there is none, and none is sought. */
-  found = undefined;
-  soughtAt = -Infinity;
+  /** A promise of the connection; `undefined`: there is none, and none is being opened. */
+  connection = undefined;
+  openedAt = -Infinity;
   answers = new Map();
   pending = new Set();
   asked = 0;
   hooks = Promise.resolve();
   isGone = false;
-  // The program that started the agent may record it already: `takeback hook` knows that, the server does not.
+  // The program that started the agent may record it already; `takeback hook` checks that, the server does not.
   isRecorded = process.env.TAKEBACK_SESSION !== undefined;
 
-  seek() {
-    if (this.found || this.isRecorded || Date.now() - this.soughtAt < AGAIN_MS) return;
-    this.soughtAt = Date.now();
-    this.found = this.connect().catch(() => this.lose());
+  open() {
+    if (this.connection || this.isRecorded || Date.now() - this.openedAt < RETRY_MS) return;
+    this.openedAt = Date.now();
+    this.connection = this.connect().catch(() => this.disconnect());
   }
 
-  lose() {
-    this.found = undefined;
+  disconnect() {
+    this.connection = undefined;
     for (const answer of this.answers.values()) answer(false);
     this.answers.clear();
   }
@@ -40,7 +40,7 @@ class Server {
   async connect() {
     const { code, output } = await run(["serve", "--ensure"]);
     const path = output.trim().split("\n").pop();
-    if (code !== 0 || !path) return this.lose();
+    if (code !== 0 || !path) return this.disconnect();
     return new Promise((resolve) => {
       const socket = connect(path);
       socket.setEncoding("utf8");
@@ -49,43 +49,43 @@ class Server {
       socket.on("data", (data) => {
         const lines = (rest + data).split("\n");
         rest = lines.pop();
-        lines.forEach((line) => this.hear(line));
+        lines.forEach((line) => this.receive(line));
       });
       socket.on("error", () => {});
-      socket.on("close", () => resolve(this.lose()));
+      socket.on("close", () => resolve(this.disconnect()));
       socket.unref();
     });
   }
 
-  hear(line) {
+  receive(line) {
     try {
       const { id, error } = JSON.parse(line);
       this.answers.get(id)?.(error === undefined);
       this.answers.delete(id);
     } catch {
-      // No answer to anything.
+      // Not an answer.
     }
   }
 
-  /** Ends when Takeback has recorded it, or has taken too long. It never fails. */
-  tell(payload) {
-    const told = within(WAIT_MS + CONNECT_MS, this.send(payload)).catch(() => {});
-    this.pending.add(told);
-    return told.finally(() => this.pending.delete(told));
+  /** Resolves when Takeback has recorded the payload, or has taken too long. Never rejects. */
+  report(payload) {
+    const sent = within(WAIT_MS + CONNECT_MS, this.send(payload)).catch(() => {});
+    this.pending.add(sent);
+    return sent.finally(() => this.pending.delete(sent));
   }
 
   async send(payload) {
     if (this.isGone) return;
-    this.seek();
-    const socket = await within(CONNECT_MS, this.found);
-    const isTold = socket !== undefined && (await within(WAIT_MS, this.ask(socket, payload)));
-    if (isTold === undefined) {
-      // It hangs. What it was asked may be recorded yet; from now on `takeback hook` is told.
-      this.lose();
+    this.open();
+    const socket = await within(CONNECT_MS, this.connection);
+    const isSent = socket !== undefined && (await within(WAIT_MS, this.ask(socket, payload)));
+    if (isSent === undefined) {
+      // The server hangs. It may still record the payload; later ones are sent to `takeback hook`.
+      this.disconnect();
       socket.destroy();
       return;
     }
-    if (!isTold) await this.hook(payload);
+    if (!isSent) await this.hook(payload);
   }
 
   ask(socket, payload) {
@@ -97,7 +97,7 @@ class Server {
     return answer;
   }
 
-  /** One after the other, in the order in which things happened. */
+  /** One at a time, in the order of the events. */
   hook(payload) {
     const input = JSON.stringify(payload);
     const start = () => run(["hook", "--agent", AGENT], input);
@@ -107,10 +107,10 @@ class Server {
     return this.hooks;
   }
 
-  /** Ends when everything was reported. */
-  async leave() {
+  /** Resolves when everything was reported. */
+  async close() {
     await Promise.all(this.pending);
-    (await within(0, this.found))?.end();
+    (await within(0, this.connection))?.end();
   }
 }
 
@@ -127,7 +127,7 @@ function run(args, input) {
   });
 }
 
-/** What comes of it, or `undefined` when it takes longer. */
+/** The value of a promise, or `undefined` if it takes longer than `ms`. */
 function within(ms, promise) {
   let timer;
   const late = new Promise((resolve) => {
@@ -137,11 +137,11 @@ function within(ms, promise) {
 }
 
 function quietly(hook) {
-  return async (...given) => {
+  return async (...args) => {
     try {
-      await hook(...given);
+      await hook(...args);
     } catch {
-      // The agent goes on as if this file was not there.
+      // The agent continues as if this file did not exist.
     }
   };
 }

@@ -1,19 +1,19 @@
-//! What agents record about their sessions, as far as it shows that there was one.
+//! Reads the id and the start of a session from the files that agents keep.
 
 use serde_json::Value;
 
 use crate::kind::SessionFiles;
 
-/// A session by the id that hooks know it by, and when it began (ISO 8601).
+/// A session in an agent's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
-    /// Its id.
+    /// The id by which hooks know it.
     pub id: String,
-    /// When it began.
+    /// When it began, as ISO 8601.
     pub began: String,
 }
 
-/// The session that a file is about, from the file's beginning: one JSON value, or one on each line.
+/// The session of a file, from its first bytes: one JSON value, or one per line.
 #[must_use]
 pub fn read_session(files: &SessionFiles, beginning: &[u8]) -> Option<SessionInfo> {
     let lines = beginning.split(|byte| *byte == b'\n');
@@ -41,9 +41,9 @@ mod tests {
     use crate::agents::{CLAUDE, CODEX, COPILOT, GEMINI, QWEN};
     use crate::kind::AgentKind;
 
-    /// First lines as the programs have written them, cut short.
+    /// First lines as the programs wrote them, shortened.
     #[test]
-    fn every_agents_file_tells_its_session() {
+    fn every_agents_session_file_is_read() {
         let cases: [(&AgentKind, &str, (&str, &str)); 5] = [
             (
                 &CLAUDE,

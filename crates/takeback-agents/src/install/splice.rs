@@ -1,18 +1,18 @@
-//! Elements put into, and taken out of, the text of a list or an object, where every other byte stays.
+//! Adds elements to the text of a list or an object, and removes them. Every other byte stays as it is.
 //!
-//! Taking out is the inverse of putting in: what was put behind the last element goes with the blanks
-//! before it, and commas are as they were.
+//! Removing is the inverse of appending: the blanks before the element are removed with it, and commas
+//! are as before.
 
 use std::ops::Range;
 
-/// A list or an object in a text: where it stands, brackets included, and where its elements do.
+/// The byte ranges of a list or an object (brackets included) and of its elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Container {
     pub(super) range: Range<usize>,
     pub(super) elements: Vec<Range<usize>>,
 }
 
-/// How a text is laid out.
+/// The line ends and indentation of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) newline: &'static str,
@@ -30,7 +30,7 @@ impl Layout {
     }
 }
 
-/// Puts an element behind the others. `element`: its text, given the indentation of its first line.
+/// Appends an element. `element` returns its text, given the indentation of its first line.
 pub(super) fn append(
     text: &str,
     container: &Container,
@@ -53,25 +53,25 @@ pub(super) fn append(
     let outer = line_indent(text, container.range.start);
     let first = container.elements.first().and_then(|first| own_line(text, first.start));
     let indent = first.map_or_else(|| format!("{outer}{}", layout.step), str::to_owned);
-    let mut put = text[..last].to_owned();
+    let mut result = text[..last].to_owned();
     if comma.is_none() && !container.elements.is_empty() {
-        put.push(',');
+        result.push(',');
     }
-    put.push_str(&text[last..at]);
-    put.push_str(&format!("{}{indent}{}", layout.newline, element(&indent)));
+    result.push_str(&text[last..at]);
+    result.push_str(&format!("{}{indent}{}", layout.newline, element(&indent)));
     if comma.is_some() {
-        put.push(',');
+        result.push(',');
     }
-    // Taking out closes brackets that hold nothing but blanks.
+    // `remove` closes brackets that hold only blanks.
     let was_blank = container.elements.is_empty() && pieces.is_empty();
     if was_blank && !text[at..inside.end].contains('\n') {
-        put.push_str(&format!("{}{outer}", layout.newline));
+        result.push_str(&format!("{}{outer}", layout.newline));
     }
-    put.push_str(&text[at..]);
-    put
+    result.push_str(&text[at..]);
+    result
 }
 
-/// Takes the element of this number out. Comments beside it stay.
+/// Removes the element of this number. Comments next to it stay.
 pub(super) fn remove(text: &str, container: &Container, number: usize) -> String {
     let inside = container.range.start + 1..container.range.end - 1;
     let gone = &container.elements[number];
@@ -83,7 +83,7 @@ pub(super) fn remove(text: &str, container: &Container, number: usize) -> String
     let comma_of = |pieces: &[Piece]| {
         pieces.iter().find(|piece| piece.is_comma).map(|comma| comma.range.clone())
     };
-    // The comma behind it goes with it; behind the last element, that of the one before.
+    // Its own comma is removed with it; for the last element, the comma before it.
     let comma = comma_of(&right).or_else(|| comma_of(&left));
     let mut cuts: Vec<Range<usize>> = comma.into_iter().chain(Some(from..gone.end)).collect();
     cuts.sort_by_key(|cut| cut.start);
@@ -107,7 +107,7 @@ struct Piece {
     is_comma: bool,
 }
 
-/// What stands between elements, blanks left out.
+/// The commas and comments in a range between elements.
 fn between(text: &str, range: Range<usize>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut at = range.start;
@@ -129,14 +129,14 @@ fn between(text: &str, range: Range<usize>) -> Vec<Piece> {
     pieces
 }
 
-/// The blanks that the line of this place begins with.
+/// The indentation of the line at this offset.
 fn line_indent(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let blanks = text[start..at].find(|c| c != ' ' && c != '\t');
     &text[start..blanks.map_or(at, |blanks| start + blanks)]
 }
 
-/// As [`line_indent`], if nothing else stands before this place on its line.
+/// Like [`line_indent`], if only blanks precede this offset on its line.
 fn own_line(text: &str, at: usize) -> Option<&str> {
     let indent = line_indent(text, at);
     let start = text[..at].rfind('\n')? + 1;

@@ -1,4 +1,4 @@
-//! Hooks go into files of every look, and come out again.
+//! Hooks are added to settings files of every layout, and removed again.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -16,11 +16,11 @@ fn program<'a>() -> HookProgram<'a> {
     HookProgram { word: "takeback", runs: &|program| program == "takeback" }
 }
 
-fn put_in(agent: &AgentKind, before: &str) -> String {
+fn with_hooks(agent: &AgentKind, before: &str) -> String {
     let after = match agent.install.is_own_file() {
         true => add_hooks(agent, Some(before.as_bytes()), &program()),
-        // Whether the agent reads it is another question.
-        false => settings::put_in(agent, Some(before.as_bytes()), &program()),
+        // Also for files that the agent refuses.
+        false => settings::add_hooks_unchecked(agent, Some(before.as_bytes()), &program()),
     };
     let after = after.unwrap_or_else(|error| panic!("{before:?}: {error}"));
     String::from_utf8(after.expect("there is something to do")).unwrap()
@@ -69,22 +69,21 @@ const ODD: &[(&str, &str)] = &[
     ("unicode", "{\n  \"größe\": \"日本 \\u0041 🦀\"\n}\n"),
 ];
 
-/// Without knowing what was there before anybody changed it since.
 #[test]
-fn what_goes_in_comes_out_again() {
-    // Blanks around what is put in may change with it.
+fn removing_restores_the_file_from_before() {
+    // Blanks around an added hook may change.
     let spread = ["an empty object on two lines"];
     for (name, before) in ODD.iter().filter(|(name, _)| !spread.contains(name)) {
-        let after = put_in(&CLAUDE, before);
+        let after = with_hooks(&CLAUDE, before);
         let rest = remove_hooks(&CLAUDE, after.as_bytes(), Some(before.as_bytes()));
         let Remainder::Rest(rest) = rest.unwrap() else { panic!("{name}") };
         assert_eq!(String::from_utf8(rest).unwrap(), *before, "{name}");
     }
 }
 
-/// As seen of the programs themselves: what they refuse, they pass over as a whole.
+/// As tested with the programs themselves: they ignore a file that they refuse as a whole.
 #[test]
-fn nothing_goes_into_a_file_that_the_agent_refuses() {
+fn a_file_that_the_agent_refuses_is_not_changed() {
     let comment = "{\n  // mine\n  \"a\": 1\n}\n";
     let comma = "{\n  \"a\": 1,\n}\n";
     let mark = "\u{feff}{\"a\": 1}";
@@ -99,10 +98,14 @@ fn nothing_goes_into_a_file_that_the_agent_refuses() {
         {
             let put = add_hooks(agent, Some(text.as_bytes()), &program());
             assert_eq!(put.is_ok(), is_read, "{agent:?}: {text:?}: {put:?}");
-            assert_eq!(refusal(agent, text.as_bytes()).is_none(), is_read, "{agent:?}: {text:?}");
+            assert_eq!(
+                settings_refusal(agent, text.as_bytes()).is_none(),
+                is_read,
+                "{agent:?}: {text:?}"
+            );
         }
-        // Out of it they come all the same.
-        let text = put_in(agent, comma);
+        // Hooks can still be removed from it.
+        let text = with_hooks(agent, comma);
         let rest = remove_hooks(agent, text.as_bytes(), Some(comma.as_bytes())).unwrap();
         assert_eq!(rest, Remainder::Rest(comma.as_bytes().to_vec()));
     }
@@ -110,7 +113,7 @@ fn nothing_goes_into_a_file_that_the_agent_refuses() {
         panic!("it is refused");
     };
     assert!(error.to_string().starts_with("line 2, column 3: "), "{error}");
-    // A file that is no JSON at all is reported as such.
+    // A file that is not JSON is another error.
     assert!(matches!(
         add_hooks(&CLAUDE, Some(b"{"), &program()),
         Err(SettingsError::NotJson { .. })
@@ -118,8 +121,8 @@ fn nothing_goes_into_a_file_that_the_agent_refuses() {
 }
 
 #[test]
-fn every_agent_gets_hooks_of_its_own_form() {
-    let value = |agent| -> Value { serde_json::from_str(&put_in(agent, "")).unwrap() };
+fn every_agent_gets_hooks_in_its_own_format() {
+    let value = |agent| -> Value { serde_json::from_str(&with_hooks(agent, "")).unwrap() };
     let command = |agent: &str| format!("takeback hook --agent {agent}");
     let plain = |agent: &str, timeout: u64| {
         json!([{ "hooks": [
@@ -138,9 +141,9 @@ fn every_agent_gets_hooks_of_its_own_form() {
     let line = format!("{} --event agentStop", command("copilot"));
     let hook = json!([{ "type": "command", "bash": line, "timeoutSec": 30 }]);
     assert_eq!((&copilot["version"], &copilot["hooks"]["agentStop"]), (&json!(1), &hook));
-    assert!(put_in(&OPENCODE, "").starts_with(include_str!("../agents/opencode/plugin.js")));
+    assert!(with_hooks(&OPENCODE, "").starts_with(include_str!("../agents/opencode/plugin.js")));
     for agent in AGENTS {
-        let text = put_in(agent, "");
+        let text = with_hooks(agent, "");
         let found = find_hooks(agent, text.as_bytes()).unwrap();
         assert_eq!((found.hooks.len(), found.missing), (agent.hooks.len(), vec![]));
         assert_eq!(add_hooks(agent, Some(text.as_bytes()), &program()).unwrap(), None);
@@ -149,7 +152,7 @@ fn every_agent_gets_hooks_of_its_own_form() {
 }
 
 #[test]
-fn a_file_of_its_own_follows_the_program_and_is_nobody_elses() {
+fn an_own_file_follows_the_program_and_refuses_other_contents() {
     for agent in AGENTS.iter().filter(|agent| agent.install.is_own_file()) {
         let quoted = HookProgram { word: "'/my dir/takeback'", runs: &|p| p == "/my dir/takeback" };
         let text = add_hooks(agent, None, &quoted).unwrap().unwrap();
@@ -157,7 +160,7 @@ fn a_file_of_its_own_follows_the_program_and_is_nobody_elses() {
         assert!(found.hooks.iter().all(|hook| hook.command.program == "/my dir/takeback"));
         assert!(add_hooks(agent, Some(&text), &quoted).unwrap().is_none());
         let gone = add_hooks(agent, Some(&text), &program()).unwrap().unwrap();
-        assert_eq!(String::from_utf8(gone).unwrap(), put_in(agent, ""));
+        assert_eq!(String::from_utf8(gone).unwrap(), with_hooks(agent, ""));
         let foreign = br#"{"version":1,"hooks":{"agentStop":[{"type":"command","bash":"x"}]}}"#;
         let refused = add_hooks(agent, Some(foreign), &program());
         assert!(matches!(refused, Err(SettingsError::Foreign)), "{refused:?}");
@@ -165,12 +168,12 @@ fn a_file_of_its_own_follows_the_program_and_is_nobody_elses() {
 }
 
 #[test]
-fn hooks_of_others_around_it_stay_where_they_are() {
+fn hooks_of_others_in_the_same_group_stay() {
     let mine =
         |name: &str| format!(r#"{{ "hooks": [{{ "type": "command", "command": "{name}" }}] }}"#);
     let before = format!("{{\n  \"hooks\": {{ \"Stop\": [ {} ] }}\n}}\n", mine("first"));
-    let after = put_in(&CLAUDE, &before);
-    // Others come behind it, before it, and beside it.
+    let after = with_hooks(&CLAUDE, &before);
+    // Other hooks are added before and after it in its group.
     let at = after.find("takeback hook").unwrap();
     let open = after[..at].rfind("{").unwrap();
     let close = at + after[at..].find('}').unwrap() + 1;
@@ -189,7 +192,7 @@ fn hooks_of_others_around_it_stay_where_they_are() {
     assert_eq!(value, json!({ "hooks": { "Stop": [first, { "hooks": [beside, beside] }] } }));
 }
 
-/// A settings file of any look, as `choices` decide.
+/// A settings file in the layout that `choices` select.
 fn any_file(choices: &mut dyn Iterator<Item = u8>) -> String {
     let names = ["a", "hooks", "b", "model"];
     let properties =
@@ -237,7 +240,7 @@ fn in_brackets(
 ) -> String {
     let mut text = open.to_owned();
     if elements.is_empty() {
-        // Blanks alone in brackets are not brought back without the bytes of before.
+        // Brackets with only blanks cannot be restored without the bytes from before.
         let inside = blank(choices);
         text.push_str(if inside.contains('/') { inside } else { "" });
         return text + close;
@@ -263,7 +266,7 @@ proptest! {
     #[test]
     fn any_file_comes_back_byte_for_byte(choices in prop::collection::vec(any::<u8>(), 0..90)) {
         let before = any_file(&mut choices.into_iter());
-        let after = settings::put_in(&CLAUDE, Some(before.as_bytes()), &program());
+        let after = settings::add_hooks_unchecked(&CLAUDE, Some(before.as_bytes()), &program());
         let after = after.map_err(|error| TestCaseError::fail(format!("{before:?}: {error}")))?;
         let after = after.expect("there is something to do");
         let found = find_hooks(&CLAUDE, &after).unwrap();

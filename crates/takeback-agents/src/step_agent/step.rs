@@ -15,7 +15,7 @@ pub struct Step<'a> {
     /// Saved with every checkpoint of the step: an execution only continues with the steps it began
     /// with.
     pub name: String,
-    /// What the step may write. While a step may write anything, whatever the user saves is
+    /// What the step may write. While a step may write anything, the user's changes are also
     /// attributed to the step; a step that names its paths leaves all others to the user.
     pub touches: CallTargets,
     /// Does the work: changes the state, writes files. Every attempt starts with the state and

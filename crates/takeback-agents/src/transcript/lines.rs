@@ -3,8 +3,8 @@
 use memchr::{memchr, memmem, memrchr};
 use serde::de::DeserializeOwned;
 
-/// The records in lines that hold `needle`, newest first, each with all that follows its line. Lines that
-/// are no such record are skipped: a transcript may begin in the middle of one.
+/// The records in lines that hold `needle`, newest first, each with all that follows its line. Other
+/// lines are skipped: a transcript may begin in the middle of one.
 pub(crate) fn records_with<'t, T: DeserializeOwned>(
     transcript: &'t [u8],
     needle: &str,

@@ -21,7 +21,7 @@ pub(crate) fn endpoint(server: &ModelServer, style: ApiStyle) -> Endpoint {
 }
 
 pub(crate) fn options(server: &ModelServer, style: ApiStyle) -> BuiltinOptions {
-    let mut options = BuiltinOptions::new(Driver::Endpoint(endpoint(server, style)));
+    let mut options = BuiltinOptions::new(ModelSource::Endpoint(endpoint(server, style)));
     options.permissions = Permissions::AllowAll;
     options
 }
@@ -31,7 +31,7 @@ fn tools_run_text_streams_and_the_history_is_right() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let mut talk = ChatFixture::start(&sandbox, options(&server, style));
         let write = json!({"path": "é.txt", "content": "eins\n"});
         server.answer(Answer::Says(vec![
             Block::text("I write it."),
@@ -39,18 +39,18 @@ fn tools_run_text_streams_and_the_history_is_right() {
             Block::tool("shell", json!({"command": "cat é.txt; exit 3"})),
         ]));
         server.answer(Answer::says("That was all."));
-        let heard = talk.turn("Write a file.");
-        assert_eq!(text(&heard), "I write it.\nThat was all.\n", "{style:?}");
-        let pieces = heard.iter().filter(|said| matches!(said, ChatEvent::Text(_))).count();
+        let events = talk.turn("Write a file.");
+        assert_eq!(text(&events), "I write it.\nThat was all.\n", "{style:?}");
+        let pieces = events.iter().filter(|event| matches!(event, ChatEvent::Text(_))).count();
         assert_eq!(pieces, 4, "as they came");
         assert_eq!(
-            tools(&heard),
+            tools(&events),
             [
                 called("Write é.txt", true, "created, 1 line"),
                 called("$ cat é.txt; exit 3", false, "exit 3: eins"),
             ]
         );
-        assert_eq!(ending(&heard), &TurnResult::Done);
+        assert_eq!(ending(&events), &TurnResult::Done);
         assert_eq!(sandbox.read("é.txt"), "eins\n");
         talk.turn("Thanks.");
 
@@ -114,41 +114,41 @@ fn tools_run_text_streams_and_the_history_is_right() {
 }
 
 #[test]
-fn a_call_that_makes_no_sense_is_answered_and_the_turn_goes_on() {
+fn an_invalid_call_is_answered_and_the_turn_continues() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let mut talk = ChatFixture::start(&sandbox, options(&server, style));
         server.answer(Answer::Says(vec![
             Block::tool("Write", json!({"file_path": "a"})),
             Block::tool("write_file", json!({"path": "a"})),
         ]));
         server.answer(Answer::says("I see."));
-        let heard = talk.turn("go");
-        let known = "there are read_file, write_file, edit_file, list_files, shell";
+        let events = talk.turn("go");
+        let known = "the tools are read_file, write_file, edit_file, list_files, shell";
         assert_eq!(
-            tools(&heard),
+            tools(&events),
             [
                 called("Write", false, &format!("there is no tool Write; {known}")),
                 called(
                     "write_file",
                     false,
-                    "the input of write_file is wrong: missing field `content`"
+                    "the input of write_file is invalid: missing field `content`"
                 ),
             ]
         );
-        assert_eq!(ending(&heard), &TurnResult::Done);
+        assert_eq!(ending(&events), &TurnResult::Done);
         assert_eq!(sandbox.tree().len(), 0);
     }
 }
 
 #[test]
-fn edits_and_commands_wait_for_somebodys_word() {
+fn edits_and_commands_wait_for_permission() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
     let mut options = options(&server, ApiStyle::Anthropic);
     options.permissions = Permissions::Ask;
-    let mut talk = Talk::start(&sandbox, options);
+    let mut talk = ChatFixture::start(&sandbox, options);
     let write = |name: &str| Block::tool("write_file", json!({"path": name, "content": "x\n"}));
     let shell = |command: &str| Block::tool("shell", json!({"command": command}));
     server.answer(Answer::Says(vec![
@@ -162,8 +162,10 @@ fn edits_and_commands_wait_for_somebodys_word() {
     talk.prompt("go");
     let mut asked = Vec::new();
     for decision in [Decision::Deny("not a".to_owned()), Decision::AllowAlways, Decision::Allow] {
-        let heard = talk.until(|said| matches!(said, ChatEvent::Asks(_)));
-        let Some(ChatEvent::Asks(permission)) = heard.last() else { panic!("{heard:?}") };
+        let events = talk.until(|event| matches!(event, ChatEvent::PermissionRequest(_)));
+        let Some(ChatEvent::PermissionRequest(permission)) = events.last() else {
+            panic!("{events:?}")
+        };
         asked.push((permission.title.clone(), permission.detail.clone()));
         assert!(talk.agent.decide("something else", Decision::Allow).is_err());
         talk.agent.decide(&permission.request, decision).unwrap();
@@ -181,32 +183,32 @@ fn edits_and_commands_wait_for_somebodys_word() {
 }
 
 #[test]
-fn edits_can_be_accepted_and_commands_not() {
+fn accepting_edits_does_not_allow_commands() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
     let mut options = options(&server, ApiStyle::OpenAi);
     options.permissions = Permissions::AcceptEdits;
-    let mut talk = Talk::start(&sandbox, options);
+    let mut talk = ChatFixture::start(&sandbox, options);
     server.answer(Answer::Says(vec![
         Block::tool("write_file", json!({"path": "a", "content": ""})),
         Block::tool("shell", json!({"command": "touch b"})),
     ]));
     talk.prompt("go");
-    let heard = talk.until(|said| matches!(said, ChatEvent::Asks(_)));
-    assert!(sandbox.exists("a"), "{heard:?}");
+    let events = talk.until(|event| matches!(event, ChatEvent::PermissionRequest(_)));
+    assert!(sandbox.exists("a"), "{events:?}");
     talk.agent.interrupt().unwrap();
     assert_eq!(ending(&talk.to_the_end()), &TurnResult::Interrupted);
     assert!(!sandbox.exists("b"));
 }
 
 #[test]
-fn the_key_is_never_said_or_saved() {
+fn the_key_is_never_shown_or_saved() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
         let options = options(&server, style);
         assert!(!format!("{options:?}").contains("secret"));
-        let mut talk = Talk::start(&sandbox, options);
+        let mut talk = ChatFixture::start(&sandbox, options);
         server.answer(Answer::refuses(401, "authentication_error", &format!("bad key {KEY}")));
         let mut all = talk.turn("one");
         server
@@ -215,9 +217,9 @@ fn the_key_is_never_said_or_saved() {
         all.extend(talk.turn("two"));
         let TurnResult::Failed(why) = ending(&all) else { panic!("{all:?}") };
         assert!(why.ends_with("answered 400: [key] again"), "{why}");
-        // The model itself named it in its command: what the tool answers does not repeat it.
+        // The model itself wrote the key in its command; the tool's result does not repeat it.
         let ends: Vec<&ChatEvent> =
-            all.iter().filter(|said| !matches!(said, ChatEvent::Tool { .. })).collect();
+            all.iter().filter(|event| !matches!(event, ChatEvent::Tool { .. })).collect();
         assert!(!format!("{ends:?}").contains("secret"), "{ends:?}");
         let results =
             talk.agent.memory()["messages"].to_string().replace(&format!("echo {KEY}"), "");
@@ -229,7 +231,7 @@ fn the_key_is_never_said_or_saved() {
 fn each_text_is_a_paragraph() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, options(&server, ApiStyle::Anthropic));
+    let mut talk = ChatFixture::start(&sandbox, options(&server, ApiStyle::Anthropic));
     server.answer(Answer::Says(vec![Block::text("One."), Block::text("Two.")]));
     assert_eq!(text(&talk.turn("go")), "One.\nTwo.\n");
 }
@@ -243,7 +245,8 @@ fn a_proxy_is_used_unless_the_host_is_an_exception() {
         endpoint.retries = 0;
         let except = except.map(str::to_owned);
         endpoint.proxy = Some(ProxyAddress { url: server.url(), except });
-        let mut talk = Talk::start(&sandbox, BuiltinOptions::new(Driver::Endpoint(endpoint)));
+        let mut talk =
+            ChatFixture::start(&sandbox, BuiltinOptions::new(ModelSource::Endpoint(endpoint)));
         assert!(matches!(ending(&talk.turn("go")), TurnResult::Failed(_)));
         let requests = server.requests();
         assert_eq!(requests.first().map(|request| request.method.as_str()), expected);

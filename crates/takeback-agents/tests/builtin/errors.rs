@@ -1,4 +1,4 @@
-//! What goes wrong with a model: one clear line, a failed step, and the next prompt works.
+//! Errors of a model: one clear line, a failed step, and the next prompt works.
 
 use serde_json::json;
 use takeback_agents::{ApiStyle, Endpoint};
@@ -11,19 +11,19 @@ fn host(server: &ModelServer) -> String {
     server.url().replace("http://", "")
 }
 
-fn failed(heard: &[ChatEvent]) -> &str {
-    match ending(heard) {
+fn failed(events: &[ChatEvent]) -> &str {
+    match ending(events) {
         TurnResult::Failed(why) => why,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn each_error_is_one_clear_line_and_the_session_goes_on() {
+fn each_error_is_one_line_and_the_session_continues() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let mut talk = ChatFixture::start(&sandbox, options(&server, style));
         let host = host(&server);
         let half = vec![Block::text("half a word")];
         for (answer, expected) in [
@@ -37,29 +37,29 @@ fn each_error_is_one_clear_line_and_the_session_goes_on() {
             ),
             (
                 Answer::Refuses { status: 302, headers: vec![], body: String::new() },
-                format!("{host} answered 302: it gives no reason"),
+                format!("{host} answered 302: no reason given"),
             ),
             (
                 Answer::Raw("<html>hello</html>".to_owned()),
-                format!("the answer of {host} cannot be understood: it is no stream of events"),
+                format!("cannot parse the response of {host}: it is not an event stream"),
             ),
             (
                 Answer::Raw("data: {\"type\":\n\n".to_owned()),
                 format!(
-                    "the answer of {host} cannot be understood: EOF while parsing a value at line 1 \
+                    "cannot parse the response of {host}: EOF while parsing a value at line 1 \
                      column 8"
                 ),
             ),
             (
                 Answer::Breaks { blocks: half.clone(), after: 3 },
-                format!("the answer of {host} broke off: the connection ended"),
+                format!("the response of {host} broke off: the connection ended"),
             ),
         ] {
             let before = talk.agent.memory()["messages"].as_array().unwrap().len();
             let asked = server.asked().len();
             server.answer(answer);
-            let heard = talk.turn("go");
-            assert_eq!(failed(&heard), expected, "{style:?}");
+            let events = talk.turn("go");
+            assert_eq!(failed(&events), expected, "{style:?}");
             assert!(is_between_turns(&sandbox));
             assert_eq!(server.asked().len(), asked + 1, "it is not tried again");
             let messages = talk.agent.memory()["messages"].clone();
@@ -68,27 +68,27 @@ fn each_error_is_one_clear_line_and_the_session_goes_on() {
             assert_eq!(steps(&sandbox).last().unwrap().error.as_deref(), Some(&*expected));
         }
         server.answer(Answer::says("Here I am."));
-        let heard = talk.turn("And now?");
-        assert_eq!((text(&heard).as_str(), ending(&heard)), ("Here I am.\n", &TurnResult::Done));
+        let events = talk.turn("And now?");
+        assert_eq!((text(&events).as_str(), ending(&events)), ("Here I am.\n", &TurnResult::Done));
     }
 }
 
 #[test]
-fn what_passes_is_tried_again() {
+fn temporary_errors_are_retried() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let mut talk = ChatFixture::start(&sandbox, options(&server, style));
         let wait = vec![("retry-after".to_owned(), "0".to_owned())];
         server.answer(Answer::Refuses { status: 429, headers: wait, body: "slowly".to_owned() });
         server.answer(Answer::refuses(529, "overloaded_error", "too much"));
         server.answer(Answer::Breaks { blocks: vec![Block::text("never heard")], after: 1 });
         server.answer(Answer::says("At last."));
-        let heard = talk.turn("go");
-        assert_eq!((text(&heard).as_str(), ending(&heard)), ("At last.\n", &TurnResult::Done));
-        let notes: Vec<&str> = heard
+        let events = talk.turn("go");
+        assert_eq!((text(&events).as_str(), ending(&events)), ("At last.\n", &TurnResult::Done));
+        let notes: Vec<&str> = events
             .iter()
-            .filter_map(|said| match said {
+            .filter_map(|event| match event {
                 ChatEvent::Note(note) => Some(note.as_str()),
                 _ => None,
             })
@@ -100,7 +100,7 @@ fn what_passes_is_tried_again() {
                 format!("{host} answered 429: slowly; trying again in 0 s"),
                 format!("{host} answered 529: too much; trying again in 0 s"),
                 format!(
-                    "the answer of {host} broke off: the connection ended; trying again in 0 s"
+                    "the response of {host} broke off: the connection ended; trying again in 0 s"
                 ),
             ]
         );
@@ -108,29 +108,29 @@ fn what_passes_is_tried_again() {
         for _ in 0..4 {
             server.answer(Answer::refuses(500, "api_error", "broken"));
         }
-        let heard = talk.turn("go");
-        assert_eq!(failed(&heard), format!("{host} answered 500: broken"));
+        let events = talk.turn("go");
+        assert_eq!(failed(&events), format!("{host} answered 500: broken"));
         assert_eq!(ending(&talk.turn("go on")), &TurnResult::Done);
     }
 }
 
 #[test]
-fn an_error_in_the_middle_of_a_stream_is_told() {
+fn an_error_in_the_middle_of_a_stream_is_reported() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
     let mut options = options(&server, ApiStyle::Anthropic);
-    options.driver =
-        Driver::Endpoint(Endpoint { retries: 0, ..endpoint(&server, ApiStyle::Anthropic) });
-    let mut talk = Talk::start(&sandbox, options);
+    options.source =
+        ModelSource::Endpoint(Endpoint { retries: 0, ..endpoint(&server, ApiStyle::Anthropic) });
+    let mut talk = ChatFixture::start(&sandbox, options);
     let error =
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     server.answer(Answer::Raw(format!("event: error\ndata: {error}\n\n")));
-    let heard = talk.turn("go");
-    assert_eq!(failed(&heard), format!("{} reported an error: Overloaded", host(&server)));
+    let events = talk.turn("go");
+    assert_eq!(failed(&events), format!("{} reported an error: Overloaded", host(&server)));
 }
 
 #[test]
-fn nobody_there_is_one_line_too() {
+fn an_unreachable_server_is_one_line_too() {
     let sandbox = Sandbox::new();
     // A port that was free a moment ago.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -138,20 +138,21 @@ fn nobody_there_is_one_line_too() {
     drop(listener);
     let mut endpoint = Endpoint::new(ApiStyle::OpenAi, &format!("http://{address}/v1"), "m", None);
     endpoint.retries = 0;
-    let mut talk = Talk::start(&sandbox, BuiltinOptions::new(Driver::Endpoint(endpoint)));
-    let heard = talk.turn("hello?");
-    let why = failed(&heard);
-    assert!(why.starts_with(&format!("{address} cannot be reached: ")), "{why}");
+    let mut talk =
+        ChatFixture::start(&sandbox, BuiltinOptions::new(ModelSource::Endpoint(endpoint)));
+    let events = talk.turn("hello?");
+    let why = failed(&events);
+    assert!(why.starts_with(&format!("cannot reach {address}: ")), "{why}");
     assert!(!why.contains('\n'));
     assert!(talk.agent.is_live());
 }
 
 #[test]
-fn after_an_error_the_results_of_finished_calls_are_still_known() {
+fn after_an_error_the_results_of_finished_calls_remain() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let mut talk = ChatFixture::start(&sandbox, options(&server, style));
         server.answer(Answer::calls("write_file", json!({"path": "a", "content": "a"})));
         server.answer(Answer::refuses(400, "x", "no"));
         failed(&talk.turn("write"));
@@ -166,23 +167,23 @@ fn after_an_error_the_results_of_finished_calls_are_still_known() {
 }
 
 #[test]
-fn an_answer_without_the_last_word_of_the_stream_is_whole_if_it_says_so() {
+fn a_complete_answer_needs_no_end_of_stream_event() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, options(&server, ApiStyle::OpenAi));
-    let said = json!({"choices": [{"delta": {"content": "short"}, "finish_reason": "stop"}]});
-    server.answer(Answer::Raw(format!("data: {said}\r\n\r\n")));
-    let heard = talk.turn("go");
-    assert_eq!((text(&heard).as_str(), ending(&heard)), ("short\n", &TurnResult::Done));
+    let mut talk = ChatFixture::start(&sandbox, options(&server, ApiStyle::OpenAi));
+    let event = json!({"choices": [{"delta": {"content": "short"}, "finish_reason": "stop"}]});
+    server.answer(Answer::Raw(format!("data: {event}\r\n\r\n")));
+    let events = talk.turn("go");
+    assert_eq!((text(&events).as_str(), ending(&events)), ("short\n", &TurnResult::Done));
 }
 
 #[test]
-fn a_turn_without_end_is_ended() {
+fn an_endless_turn_is_ended() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
     let mut options = options(&server, ApiStyle::Anthropic);
     options.most_messages = 3;
-    let mut talk = Talk::start(&sandbox, options);
+    let mut talk = ChatFixture::start(&sandbox, options);
     for _ in 0..3 {
         server.answer(Answer::calls("list_files", json!({})));
     }

@@ -1,4 +1,4 @@
-//! A turn that is ended in its middle: at once, with every call answered, and nothing written after.
+//! An interrupted turn ends at once, with every call answered, and nothing is written after it.
 
 use std::time::Instant;
 
@@ -9,17 +9,17 @@ use takeback_testkit::model::{Answer, Block, ModelServer};
 use super::endpoints::{STYLES, options};
 use super::*;
 
-/// All that is said from here to the end of the turn, which comes soon.
-fn interrupted(talk: &Talk) -> Vec<ChatEvent> {
+/// All events from the interrupt to the end of the turn, which comes soon.
+fn interrupted(talk: &ChatFixture) -> Vec<ChatEvent> {
     let begun = Instant::now();
     talk.agent.interrupt().unwrap();
-    let heard = talk.to_the_end();
-    assert_eq!(ending(&heard), &TurnResult::Interrupted);
+    let events = talk.to_the_end();
+    assert_eq!(ending(&events), &TurnResult::Interrupted);
     assert!(begun.elapsed() < Duration::from_secs(30), "far less than what was going on");
-    heard
+    events
 }
 
-fn last_message(talk: &Talk) -> Value {
+fn last_message(talk: &ChatFixture) -> Value {
     talk.agent.memory()["messages"].as_array().unwrap().last().unwrap().clone()
 }
 
@@ -30,12 +30,12 @@ fn in_the_middle_of_a_text() {
         {"steps": [{"say": "one"}, {"pauseMs": 600_000}, {"say": "two"}]},
         {"steps": [{"say": "three"}]},
     ]});
-    let mut talk = Talk::start(&sandbox, scenario(&script.to_string()));
+    let mut talk = ChatFixture::start(&sandbox, scenario(&script.to_string()));
     talk.prompt("go");
-    talk.until(|said| *said == ChatEvent::TextEnd);
+    talk.until(|event| *event == ChatEvent::TextEnd);
     interrupted(&talk);
-    let said = json!({"role": "assistant", "content": [{"type": "text", "text": "one"}]});
-    assert_eq!(last_message(&talk), said);
+    let event = json!({"role": "assistant", "content": [{"type": "text", "text": "one"}]});
+    assert_eq!(last_message(&talk), event);
     assert_eq!(step_names(&sandbox), ["start", "prompt", "model"]);
     assert_eq!(text(&talk.turn("on")), "three\n");
 }
@@ -51,19 +51,19 @@ fn in_the_middle_of_a_command_and_its_children() {
             {"say": "never"},
         ]},
     ]});
-    let mut talk = Talk::start(&sandbox, scenario(&script.to_string()));
+    let mut talk = ChatFixture::start(&sandbox, scenario(&script.to_string()));
     talk.prompt("go");
     let begun = Instant::now();
     while !sandbox.exists("pid") || sandbox.read("pid").is_empty() {
-        assert!(begun.elapsed() < PATIENCE, "the command begins");
+        assert!(begun.elapsed() < TIMEOUT, "the command begins");
         std::thread::sleep(Duration::from_millis(5));
     }
     let pid = sandbox.read("pid");
-    let heard = interrupted(&talk);
+    let events = interrupted(&talk);
     assert!(is_between_turns(&sandbox));
-    let lines: Vec<_> = heard
+    let lines: Vec<_> = events
         .iter()
-        .filter_map(|said| match said {
+        .filter_map(|event| match event {
             ChatEvent::ToolEnd { ok, line, changes, .. } => {
                 Some((*ok, line.as_str(), changes.is_some()))
             }
@@ -86,11 +86,11 @@ fn in_the_middle_of_a_command_and_its_children() {
 }
 
 #[test]
-fn while_the_endpoint_says_nothing_and_while_it_speaks() {
+fn while_the_endpoint_is_silent_and_while_it_streams() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let mut talk = ChatFixture::start(&sandbox, options(&server, style));
         let blocks =
             vec![Block::text("half a word"), Block::tool("shell", json!({"command": "touch x"}))];
         server.answer(Answer::Stalls { blocks: blocks.clone(), after: 0 });
@@ -105,9 +105,9 @@ fn while_the_endpoint_says_nothing_and_while_it_speaks() {
         };
         server.answer(Answer::Stalls { blocks, after });
         talk.prompt("go on");
-        talk.until(|said| matches!(said, ChatEvent::Text(_)));
-        let heard = interrupted(&talk);
-        assert_eq!(heard.first(), Some(&ChatEvent::TextEnd), "the paragraph is closed");
+        talk.until(|event| matches!(event, ChatEvent::Text(_)));
+        let events = interrupted(&talk);
+        assert_eq!(events.first(), Some(&ChatEvent::TextEnd), "the paragraph is closed");
         let half = json!({"role": "assistant", "content": [{"type": "text", "text": "half "}]});
         assert_eq!(last_message(&talk), half);
 
@@ -120,27 +120,27 @@ fn while_the_endpoint_says_nothing_and_while_it_speaks() {
 }
 
 #[test]
-fn while_it_waits_to_try_again() {
+fn while_waiting_for_a_retry() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, options(&server, STYLES[0]));
+    let mut talk = ChatFixture::start(&sandbox, options(&server, STYLES[0]));
     let headers = vec![("retry-after".to_owned(), "600".to_owned())];
     server.answer(Answer::Refuses { status: 429, headers, body: String::new() });
     talk.prompt("go");
-    let heard = talk.until(|said| matches!(said, ChatEvent::Note(_)));
-    let note = format!("{:?}", heard.last().unwrap());
-    assert!(note.contains("trying again in 60 s"), "nobody is made to wait longer: {note}");
+    let events = talk.until(|event| matches!(event, ChatEvent::Note(_)));
+    let note = format!("{:?}", events.last().unwrap());
+    assert!(note.contains("trying again in 60 s"), "the longest wait: {note}");
     interrupted(&talk);
 }
 
 #[test]
-fn without_a_turn_nothing_happens_and_no_second_one_is_begun() {
+fn without_a_turn_nothing_happens_and_turns_do_not_overlap() {
     let sandbox = Sandbox::new();
     let script = json!({"turns": [
         {"steps": [{"say": "one"}]},
         {"steps": [{"say": "two"}, {"pauseMs": 600_000}]},
     ]});
-    let mut talk = Talk::start(&sandbox, scenario(&script.to_string()));
+    let mut talk = ChatFixture::start(&sandbox, scenario(&script.to_string()));
     talk.agent.interrupt().unwrap();
     assert_eq!(ending(&talk.turn("go")), &TurnResult::Done);
 
@@ -158,14 +158,14 @@ fn closing_ends_the_turn_and_waits() {
     let sandbox = Sandbox::new();
     let script =
         r#"{"turns":[{"steps":[{"tool":"shell","input":{"command":"touch a; sleep 600"}}]}]}"#;
-    let mut talk = Talk::start(&sandbox, scenario(script));
+    let mut talk = ChatFixture::start(&sandbox, scenario(script));
     talk.prompt("go");
-    talk.until(|said| matches!(said, ChatEvent::Tool { .. }));
+    talk.until(|event| matches!(event, ChatEvent::Tool { .. }));
     assert!(talk.agent.is_live());
     talk.agent.close();
     assert!(!talk.agent.is_live());
     assert_eq!(ending(&talk.to_the_end()), &TurnResult::Interrupted);
-    let gone = |done: Result<(), AgentError>| matches!(done, Err(AgentError::Gone(_)));
+    let gone = |done: Result<(), AgentError>| matches!(done, Err(AgentError::Ended(_)));
     assert!(gone(talk.agent.prompt("m", "go")) && gone(talk.agent.cut(&message(1))));
     talk.agent.close();
     let sessions = sandbox.workspace.store.sessions().unwrap();

@@ -1,4 +1,4 @@
-//! A process that is killed in the middle of a call, and another that goes on.
+//! A process is killed in the middle of a call, and another one continues.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
@@ -42,8 +42,8 @@ fn open(folder: &Path) -> Workspace {
 fn talk_in(
     folder: &Path,
     start: impl FnOnce(BuiltinOptions, Capture, Sender<ChatEvent>) -> Result<Builtin, AgentError>,
-) -> Talk {
-    // The command ends when the process that runs it has gone.
+) -> ChatFixture {
+    // The command ends when the process that runs it is gone.
     let command =
         "echo x > half; touch begun; while kill -0 $PPID; do sleep 0.05; done 2>/dev/null";
     let script = json!({"turns": [
@@ -55,7 +55,7 @@ fn talk_in(
         ]},
         {"steps": [{"say": "three"}]},
     ]});
-    let (say, said) = mpsc::channel();
+    let (say, received) = mpsc::channel();
     let capture = Capture {
         workspace: open(folder),
         session: SessionId::from(SESSION),
@@ -65,12 +65,12 @@ fn talk_in(
         formatter: false,
     };
     let agent = start(scenario(&script.to_string()), capture, say).unwrap();
-    Talk { agent, said, prompts: 0 }
+    ChatFixture { agent, received, prompts: 0 }
 }
 
-/// The process that is killed. As a test of its own it does nothing.
+/// The process that is killed. Run as a test, it does nothing.
 #[test]
-fn the_one_that_is_killed() {
+fn killed_process() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let mut talk = talk_in(Path::new(&folder), Builtin::start);
     talk.turn("one");
@@ -78,17 +78,17 @@ fn the_one_that_is_killed() {
 }
 
 #[test]
-fn the_next_process_goes_on_with_every_call_answered() {
+fn the_next_process_resumes_with_every_call_answered() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("work")).unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "killed::the_one_that_is_killed"])
+        .args(["--exact", "killed::killed_process"])
         .env(FOLDER, folder.path())
         .spawn()
         .unwrap();
     let begun = Instant::now();
     while !folder.path().join("work/begun").exists() {
-        assert!(begun.elapsed() < PATIENCE && child.try_wait().unwrap().is_none());
+        assert!(begun.elapsed() < TIMEOUT && child.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(5));
     }
     child.kill().unwrap();

@@ -1,7 +1,7 @@
 //! What the built-in agent promises, behaviour by behaviour.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a failing test panics")]
 
 mod endpoints;
 mod errors;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use takeback_agents::{
-    AgentError, Builtin, BuiltinOptions, Capture, ChatAgent, ChatEvent, Driver, Scenario,
+    AgentError, Builtin, BuiltinOptions, Capture, ChatAgent, ChatEvent, ModelSource, Scenario,
     TurnResult,
 };
 use takeback_core::rewind::{Receipt, RewindRequest, Target, rewind};
@@ -25,19 +25,19 @@ use takeback_store::state::{ExecutionId, ListQuery, ListScope, Record, Status};
 use takeback_store::{PointId, SessionId};
 use takeback_testkit::Sandbox;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const SESSION: &str = "session-1";
 
-/// An agent, and somebody who talks to it.
-struct Talk {
+/// An agent, and the host's side of the conversation.
+struct ChatFixture {
     agent: Builtin,
-    said: Receiver<ChatEvent>,
+    received: Receiver<ChatEvent>,
     prompts: usize,
 }
 
 fn scenario(text: &str) -> BuiltinOptions {
-    BuiltinOptions::new(Driver::Scenario(Scenario::parse(text).unwrap()))
+    BuiltinOptions::new(ModelSource::Scenario(Scenario::parse(text).unwrap()))
 }
 
 fn capture(sandbox: &Sandbox, say: &Sender<ChatEvent>) -> Capture {
@@ -51,12 +51,12 @@ fn capture(sandbox: &Sandbox, say: &Sender<ChatEvent>) -> Capture {
     }
 }
 
-impl Talk {
+impl ChatFixture {
     fn start(sandbox: &Sandbox, options: BuiltinOptions) -> Self {
         Self::by(Builtin::start, sandbox, options, 0)
     }
 
-    /// As after a crash.
+    /// Resumes the session, as after a crash.
     fn resume(sandbox: &Sandbox, options: BuiltinOptions, prompts: usize) -> Self {
         Self::by(Builtin::resume, sandbox, options, prompts)
     }
@@ -67,33 +67,33 @@ impl Talk {
         options: BuiltinOptions,
         prompts: usize,
     ) -> Self {
-        let (say, said) = mpsc::channel();
+        let (say, received) = mpsc::channel();
         let agent = start(options, capture(sandbox, &say), say).unwrap();
-        let talk = Self { agent, said, prompts };
+        let talk = Self { agent, received, prompts };
         assert!(matches!(talk.next(), ChatEvent::Ready { session: None, .. }));
         talk
     }
 
     fn next(&self) -> ChatEvent {
-        self.said.recv_timeout(PATIENCE).expect("the agent says something")
+        self.received.recv_timeout(TIMEOUT).expect("the agent says something")
     }
 
-    /// All up to something, that included.
+    /// All events up to the first that matches, including it.
     fn until(&self, is_it: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
-        let mut heard = Vec::new();
+        let mut events = Vec::new();
         loop {
-            heard.push(self.next());
-            if heard.last().is_some_and(&is_it) {
-                return heard;
+            events.push(self.next());
+            if events.last().is_some_and(&is_it) {
+                return events;
             }
         }
     }
 
     fn to_the_end(&self) -> Vec<ChatEvent> {
-        self.until(|said| matches!(said, ChatEvent::TurnEnd(_)))
+        self.until(|event| matches!(event, ChatEvent::TurnEnd(_)))
     }
 
-    /// Begins a turn; the id of its prompt.
+    /// Starts a turn; returns the id of its prompt.
     fn prompt(&mut self, text: &str) -> String {
         self.prompts += 1;
         let message = message(self.prompts);
@@ -111,16 +111,16 @@ fn message(number: usize) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
 }
 
-fn ending(heard: &[ChatEvent]) -> &TurnResult {
-    match heard.last() {
+fn ending(events: &[ChatEvent]) -> &TurnResult {
+    match events.last() {
         Some(ChatEvent::TurnEnd(ending)) => ending,
         other => panic!("{other:?}"),
     }
 }
 
 /// All text, paragraph by paragraph.
-fn text(heard: &[ChatEvent]) -> String {
-    let pieces = heard.iter().filter_map(|said| match said {
+fn text(events: &[ChatEvent]) -> String {
+    let pieces = events.iter().filter_map(|event| match event {
         ChatEvent::Text(text) => Some(text.as_str()),
         ChatEvent::TextEnd => Some("\n"),
         _ => None,
@@ -128,12 +128,12 @@ fn text(heard: &[ChatEvent]) -> String {
     pieces.collect()
 }
 
-/// Every tool call: its title, whether it went well, and its line.
-fn tools(heard: &[ChatEvent]) -> Vec<(String, bool, String)> {
+/// Every tool call: its title, whether it succeeded, and its line.
+fn tools(events: &[ChatEvent]) -> Vec<(String, bool, String)> {
     let mut all = Vec::new();
-    for said in heard {
-        let ChatEvent::Tool { call, title } = said else { continue };
-        let end = heard.iter().find_map(|said| match said {
+    for event in events {
+        let ChatEvent::Tool { call, title } = event else { continue };
+        let end = events.iter().find_map(|event| match event {
             ChatEvent::ToolEnd { call: ended, ok, line, .. } if ended == call => {
                 Some((title.clone(), *ok, line.clone()))
             }
@@ -148,9 +148,9 @@ fn called(title: &str, ok: bool, line: &str) -> (String, bool, String) {
     (title.to_owned(), ok, line.to_owned())
 }
 
-fn point(heard: &[ChatEvent]) -> PointId {
-    let points = heard.iter().find_map(|said| match said {
-        ChatEvent::Prompted { point, .. } => point.map(|point| point.id),
+fn point(events: &[ChatEvent]) -> PointId {
+    let points = events.iter().find_map(|event| match event {
+        ChatEvent::PromptAccepted { point, .. } => point.map(|point| point.id),
         _ => None,
     });
     points.expect("the prompt has a point")
@@ -161,7 +161,7 @@ fn go_to(sandbox: &mut Sandbox, point: PointId) -> Receipt {
     rewind(&mut sandbox.workspace, &request, None).unwrap()
 }
 
-/// Whether the log has the turn as over.
+/// Whether the turn has ended in the log.
 fn is_between_turns(sandbox: &Sandbox) -> bool {
     let sessions = sandbox.workspace.store.sessions().unwrap();
     sessions.iter().all(|session| session.open_turn.is_none())
@@ -195,7 +195,7 @@ fn state_at(sandbox: &Sandbox, step: &Record) -> Value {
     sandbox.workspace.states.load(&step.key.id()).unwrap().unwrap().values.state
 }
 
-/// A process that was killed is gone soon; one that was forgotten sleeps for longer than anybody waits.
+/// A killed process is gone soon; one that was forgotten sleeps longer than this waits.
 fn wait_until_gone(pid: &str) {
     let is_there = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).ok()?;
@@ -204,7 +204,7 @@ fn wait_until_gone(pid: &str) {
     };
     let begun = std::time::Instant::now();
     while is_there().is_some() {
-        assert!(begun.elapsed() < PATIENCE, "process {pid} goes on");
+        assert!(begun.elapsed() < TIMEOUT, "process {pid} still runs");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,4 +1,4 @@
-//! The seed's own story, with a scenario in place of a model.
+//! The seed's own story, with a scenario instead of a model.
 
 use serde_json::json;
 
@@ -27,9 +27,9 @@ fn utils() -> BuiltinOptions {
 }
 
 #[test]
-fn create_utils_add_to_it_go_back_and_add_again() {
+fn create_utils_add_rewind_and_add_again() {
     let mut sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, utils());
+    let mut talk = ChatFixture::start(&sandbox, utils());
 
     let first = talk.turn("Create a file utils.ts");
     assert_eq!(text(&first), "I create it.\nThere it is.\n");
@@ -74,8 +74,8 @@ fn create_utils_add_to_it_go_back_and_add_again() {
 #[test]
 fn every_step_is_saved_and_a_turn_has_files_where_it_begins_and_ends() {
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, utils());
-    let heard = talk.turn("Create a file utils.ts");
+    let mut talk = ChatFixture::start(&sandbox, utils());
+    let events = talk.turn("Create a file utils.ts");
     let names = ["start", "prompt", "model", "tool write_file", "tool shell", "model"];
     assert_eq!(step_names(&sandbox), names);
 
@@ -85,7 +85,7 @@ fn every_step_is_saved_and_a_turn_has_files_where_it_begins_and_ends() {
         .collect();
     assert_eq!(lengths, [0, 1, 2, 3, 3, 4]);
     let points: Vec<_> = steps(&sandbox).iter().map(|step| step.point).collect();
-    assert_eq!(points[1], Some(point(&heard)));
+    assert_eq!(points[1], Some(point(&events)));
     let carried: Vec<bool> = points.iter().map(Option::is_some).collect();
     assert_eq!(carried, [false, true, false, false, false, true]);
     assert_ne!(points[1], points[5], "the calls changed something");
@@ -120,13 +120,13 @@ fn every_step_is_saved_and_a_turn_has_files_where_it_begins_and_ends() {
 }
 
 #[test]
-fn each_call_says_what_it_changed() {
+fn each_call_reports_its_changes() {
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, utils());
-    let heard = talk.turn("go");
-    let changes: Vec<_> = heard
+    let mut talk = ChatFixture::start(&sandbox, utils());
+    let events = talk.turn("go");
+    let changes: Vec<_> = events
         .iter()
-        .filter_map(|said| match said {
+        .filter_map(|event| match event {
             ChatEvent::ToolEnd { changes, .. } => Some(changes.expect("it changed something")),
             _ => None,
         })
@@ -141,11 +141,11 @@ fn each_call_says_what_it_changed() {
 }
 
 #[test]
-fn after_the_last_turn_it_says_so() {
+fn after_the_last_turn_the_scenario_is_over() {
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, scenario(r#"{"turns":[]}"#));
-    let heard = talk.turn("anything");
-    assert!(text(&heard).starts_with("The scenario is over"), "{heard:?}");
-    assert_eq!(ending(&heard), &TurnResult::Done);
+    let mut talk = ChatFixture::start(&sandbox, scenario(r#"{"turns":[]}"#));
+    let events = talk.turn("anything");
+    assert!(text(&events).starts_with("The scenario is over"), "{events:?}");
+    assert_eq!(ending(&events), &TurnResult::Done);
     assert_eq!(ending(&talk.turn("more")), &TurnResult::Done);
 }

@@ -1,4 +1,4 @@
-//! Every tool: what it does, what it refuses, and in which words.
+//! Every tool: what it does, what it refuses, and its messages.
 
 use std::os::unix::fs::symlink;
 
@@ -6,20 +6,20 @@ use serde_json::json;
 
 use super::*;
 
-/// Runs calls one after the other; of each whether it went well, its line, and what the model hears.
+/// Runs calls in order; for each: whether it succeeded, its line, and the text for the model.
 fn run(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<(bool, String, String)> {
     let steps: Vec<Value> =
         calls.iter().map(|(tool, input)| json!({"tool": tool, "input": input})).collect();
     let script = json!({"turns": [{"steps": steps}]});
     let mut options = scenario(&script.to_string());
     options.shell_limit = Duration::from_secs(20);
-    let mut talk = Talk::start(sandbox, options);
-    let heard = talk.turn("go");
-    assert_eq!(ending(&heard), &TurnResult::Done);
+    let mut talk = ChatFixture::start(sandbox, options);
+    let events = talk.turn("go");
+    assert_eq!(ending(&events), &TurnResult::Done);
     let memory = talk.agent.memory();
     let results = memory["messages"][2]["content"].as_array().unwrap().clone();
     talk.agent.close();
-    let all = tools(&heard).into_iter().zip(results);
+    let all = tools(&events).into_iter().zip(results);
     let all = all.map(|((_, ok, line), result)| {
         assert_eq!(result["is_error"], !ok);
         (ok, line, result["content"].as_str().unwrap().to_owned())
@@ -27,7 +27,7 @@ fn run(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<(bool, String, String)
     all.collect()
 }
 
-/// The one line of calls that are all refused.
+/// The lines of calls that are all refused.
 fn refusals(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<String> {
     let before = sandbox.tree();
     let refused = run(sandbox, calls).into_iter().map(|(ok, line, text)| {
@@ -83,7 +83,7 @@ fn files_are_written_read_edited_and_listed() {
             ok("created, 3 lines", &format!("{whole} was created.")),
             ok("replaced, 4 lines", "./new/deep/../deep/file.txt was replaced."),
             ok("4 lines", "a\nb\nc\nd"),
-            ok("lines 2 to 3 of 4", "b\nc\n\n[4 lines in all; go on with offset 4]"),
+            ok("lines 2 to 3 of 4", "b\nc\n\n[4 lines in total; continue with offset 4]"),
             ok("0 lines", "[the file is empty]"),
             ok("1 replacement", "1 replacement in crlf.txt."),
             ok("2 replacements", "2 replacements in crlf.txt."),
@@ -141,7 +141,7 @@ fn nothing_outside_is_read_or_written() {
 }
 
 #[test]
-fn a_link_and_what_follows_it_never_lead_out_by_way_of_a_name_that_is_not_there() {
+fn a_link_with_a_missing_target_never_leads_outside() {
     let sandbox = Sandbox::new();
     symlink("../elsewhere", sandbox.at("link")).unwrap();
     std::fs::create_dir_all(sandbox.outside().join("elsewhere/deep")).unwrap();
@@ -157,7 +157,7 @@ fn a_link_and_what_follows_it_never_lead_out_by_way_of_a_name_that_is_not_there(
 }
 
 #[test]
-fn what_cannot_be_done_is_said_in_one_line() {
+fn each_refusal_is_one_line() {
     let sandbox = Sandbox::new();
     sandbox.write("folder/text", "a a\n");
     sandbox.write("binary", b"\x00\x01\x02");
@@ -168,52 +168,44 @@ fn what_cannot_be_done_is_said_in_one_line() {
     std::fs::create_dir(sandbox.at(".git")).unwrap();
     std::fs::write(sandbox.at(".git/config"), "[core]\n").unwrap();
     let calls = [
-        ("read_file", path("missing"), "missing is not there"),
+        ("read_file", path("missing"), "missing does not exist"),
         ("read_file", path("folder"), "folder is a folder"),
         ("read_file", path("binary"), "binary is binary (3 bytes)"),
         ("read_file", path("latin"), "latin is binary (4 bytes)"),
-        ("read_file", path("huge"), "huge has 17 MiB, which is too much: use the shell"),
-        ("read_file", path("pipe"), "pipe is no plain file"),
+        ("read_file", path("huge"), "huge is too large (17 MiB): use the shell"),
+        ("read_file", path("pipe"), "pipe is not a plain file"),
         ("read_file", json!({"path": "folder/text", "offset": 2}), "folder/text has only 1 line"),
-        (
-            "read_file",
-            path("folder/text/x"),
-            "folder/text/x leads through something that is no folder",
-        ),
+        ("read_file", path("folder/text/x"), "folder/text/x: a parent of it is not a folder"),
         ("write_file", write("folder"), "folder is a folder"),
-        ("write_file", write("pipe"), "pipe is no plain file"),
-        (
-            "write_file",
-            write("folder/text/x"),
-            "folder/text/x leads through something that is no folder",
-        ),
+        ("write_file", write("pipe"), "pipe is not a plain file"),
+        ("write_file", write("folder/text/x"), "folder/text/x: a parent of it is not a folder"),
         ("write_file", write("."), ". is a folder"),
         (
             "write_file",
             write(".git/config"),
             ".git/config is refused: it belongs to version control or to Takeback",
         ),
-        ("edit_file", edit("missing", "a", "b"), "missing is not there"),
+        ("edit_file", edit("missing", "a", "b"), "missing does not exist"),
         ("edit_file", edit("binary", "a", "b"), "binary is binary (3 bytes)"),
         ("edit_file", edit("folder/text", "b", "c"), "old_string does not occur in folder/text"),
         (
             "edit_file",
             edit("folder/text", "", "c"),
-            "old_string is empty: write_file makes whole files",
+            "old_string is empty: use write_file to create a file",
         ),
         ("edit_file", edit("folder/text", "a", "a"), "old_string and new_string are the same"),
         (
             "edit_file",
             edit("folder/text", "a", "b"),
-            "old_string occurs 2 times in folder/text: give more of what stands around it, or set \
+            "old_string occurs 2 times in folder/text: include more of the surrounding text, or set \
              replace_all",
         ),
-        ("list_files", path("folder/text"), "folder/text is no folder"),
-        ("list_files", path("missing"), "missing is not there"),
+        ("list_files", path("folder/text"), "folder/text is not a folder"),
+        ("list_files", path("missing"), "missing does not exist"),
     ];
     let (asked, expected): (Vec<_>, Vec<_>) =
         calls.into_iter().map(|(tool, input, why)| ((tool, input), why)).unzip();
-    // A tree with a pipe in it cannot be compared: it is looked at by name.
+    // A tree with a pipe in it cannot be compared as a whole, so its files are compared by name.
     let refused: Vec<String> = run(&sandbox, &asked)
         .into_iter()
         .map(|(ok, line, text)| {
@@ -234,7 +226,7 @@ fn make_pipe(sandbox: &Sandbox) {
 }
 
 #[test]
-fn long_texts_are_cut_and_that_is_said() {
+fn long_texts_are_cut_with_a_note() {
     let sandbox = Sandbox::new();
     let lines: String = (1..=9000).map(|number| format!("line {number}\n")).collect();
     sandbox.write("long", &lines);
@@ -252,16 +244,20 @@ fn long_texts_are_cut_and_that_is_said() {
         ],
     );
     assert!(done.iter().all(|(ok, _, text)| *ok && text.chars().count() < 30_100), "{done:?}");
-    assert!(done[0].2.ends_with("\n[9000 lines in all; go on with offset 3111]"), "{}", done[0].1);
+    assert!(
+        done[0].2.ends_with("\n[9000 lines in total; continue with offset 3111]"),
+        "{}",
+        done[0].1
+    );
     assert_eq!(done[0].1, "lines 1 to 3110 of 9000");
-    assert!(done[1].2.ends_with("é\n[the line goes on]"));
+    assert!(done[1].2.ends_with("é\n[the line continues]"));
     assert!(done[2].2.ends_with("\n[10 left out]"));
     assert!(done[3].2.starts_with("line 1\n") && done[3].2.ends_with("line 9000\n"));
     assert!(done[3].2.contains("characters left out]"));
 }
 
 #[test]
-fn a_command_runs_in_the_folder_with_its_output_and_its_end() {
+fn a_command_runs_in_the_folder_and_returns_output_and_exit_code() {
     let sandbox = Sandbox::new();
     sandbox.write("a", "");
     let shell = |command: &str| ("shell", json!({"command": command}));
@@ -293,7 +289,7 @@ fn a_command_runs_in_the_folder_with_its_output_and_its_end() {
 }
 
 #[test]
-fn what_a_command_leaves_running_ends_with_it() {
+fn background_processes_of_a_command_end_with_it() {
     let sandbox = Sandbox::new();
     let command = "(sleep 600; touch late) & echo $! > pid; echo begun";
     let done = run(&sandbox, &[("shell", json!({"command": command}))]);
@@ -308,10 +304,10 @@ fn a_command_that_takes_too_long_is_ended() {
     let script = json!({"turns": [{"steps": [{"tool": "shell", "input": {"command": command}}]}]});
     let mut options = scenario(&script.to_string());
     options.shell_limit = Duration::from_secs(1);
-    let mut talk = Talk::start(&sandbox, options);
-    let heard = talk.turn("go");
-    assert_eq!(tools(&heard), [called(&format!("$ {command}"), false, "stopped after 1 s")]);
-    let heard = talk.agent.memory()["messages"][2]["content"][0]["content"].clone();
-    assert_eq!(heard, "slow\n[stopped after 1 s]");
+    let mut talk = ChatFixture::start(&sandbox, options);
+    let events = talk.turn("go");
+    assert_eq!(tools(&events), [called(&format!("$ {command}"), false, "stopped after 1 s")]);
+    let events = talk.agent.memory()["messages"][2]["content"][0]["content"].clone();
+    assert_eq!(events, "slow\n[stopped after 1 s]");
     wait_until_gone(&sandbox.read("pid"));
 }

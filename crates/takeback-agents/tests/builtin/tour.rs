@@ -1,14 +1,14 @@
-//! The tour: whatever is typed, in any folder, and nothing of the user's is touched.
+//! The tour works with any prompts in any folder, and touches none of the user's files.
 
 use super::*;
 
 #[test]
-fn its_story_goes_back_edit_and_shell_alike() {
+fn edits_and_shell_commands_of_the_tour_can_be_rewound() {
     let mut sandbox = Sandbox::new();
     sandbox.write("utils.ts", "mine");
     sandbox.write("takeback-tour/notes.md", "mine too");
     let before = sandbox.tree();
-    let mut talk = Talk::start(&sandbox, BuiltinOptions::new(Driver::Tour));
+    let mut talk = ChatFixture::start(&sandbox, BuiltinOptions::new(ModelSource::Tour));
 
     let first = talk.turn("hello");
     assert_eq!(ending(&first), &TurnResult::Done);
@@ -34,14 +34,14 @@ fn its_story_goes_back_edit_and_shell_alike() {
 }
 
 #[test]
-fn gone_on_with_it_stays_in_its_folder() {
+fn a_resumed_tour_stays_in_its_folder() {
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, BuiltinOptions::new(Driver::Tour));
+    let mut talk = ChatFixture::start(&sandbox, BuiltinOptions::new(ModelSource::Tour));
     talk.turn("hello");
     drop(talk);
-    let mut talk = Talk::resume(&sandbox, BuiltinOptions::new(Driver::Tour), 1);
-    let heard = talk.turn("go on");
-    assert_eq!(tools(&heard)[0].0, "Edit takeback-tour/utils.ts");
-    assert!(tools(&heard).iter().all(|(_, ok, _)| *ok), "{heard:?}");
+    let mut talk = ChatFixture::resume(&sandbox, BuiltinOptions::new(ModelSource::Tour), 1);
+    let events = talk.turn("go on");
+    assert_eq!(tools(&events)[0].0, "Edit takeback-tour/utils.ts");
+    assert!(tools(&events).iter().all(|(_, ok, _)| *ok), "{events:?}");
     assert!(!sandbox.exists("takeback-tour-2"));
 }

@@ -11,9 +11,9 @@ use takeback_testkit::model::{Answer, Block};
 
 use crate::lab::{run, trusting};
 
-/// While somebody else has the workspace, nothing can be recorded, and so the program has to wait.
+/// While another process has locked the workspace, nothing can be recorded, so the program has to wait.
 ///
-/// Long enough that it would have gone on by then; a slow machine makes the test pass, not fail.
+/// Long enough that it would have continued by then; a slow machine makes the test pass, not fail.
 const LONG_ENOUGH: Duration = Duration::from_millis(700);
 
 #[test]
@@ -29,17 +29,20 @@ fn a_tool_waits_until_what_it_may_overwrite_is_durable() {
         let answer = Answer::Later(Duration::from_millis(300), Box::new(Answer::Says(vec![call])));
         lab.model.answer(answer);
         let message = lab.prompt("one", &json!(["never", "ok"]));
-        lab.until(|said| matches!(said, ChatEvent::Prompted { .. }));
+        lab.until(|event| matches!(event, ChatEvent::PromptAccepted { .. }));
         let held =
             lock(&lab.lock_file(), Hold::Exclusive, Duration::from_secs(60)).unwrap().unwrap();
-        lab.until(|said| matches!(said, ChatEvent::Tool { .. }));
+        lab.until(|event| matches!(event, ChatEvent::Tool { .. }));
         std::thread::sleep(LONG_ENOUGH);
         assert_eq!(lab.sandbox.read("a.txt"), "mine\n");
         assert!(!lab.sandbox.exists("b.txt"));
         drop(held);
-        let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-        assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Done)));
-        assert!(!heard.iter().any(|said| matches!(said, ChatEvent::Unrecorded(_))), "{heard:#?}");
+        let events = lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+        assert_eq!(events.last(), Some(&ChatEvent::TurnEnd(TurnResult::Done)));
+        assert!(
+            !events.iter().any(|event| matches!(event, ChatEvent::NotRecorded(_))),
+            "{events:#?}"
+        );
         assert!(lab.sandbox.read("a.txt") == "theirs\n" || lab.sandbox.exists("b.txt"));
         assert!(lab.rewind_to(&message).is_whole());
         assert_eq!(lab.sandbox.read("a.txt"), "mine\n");
@@ -47,13 +50,13 @@ fn a_tool_waits_until_what_it_may_overwrite_is_durable() {
     }
 }
 
-/// What the answer to the prompt's question shows: the next call comes after the last one was recorded.
+/// The next call comes after the last one was recorded.
 #[test]
-fn the_model_goes_on_when_what_a_tool_did_is_durable() {
+fn the_model_continues_when_a_tools_changes_are_durable() {
     let Some(lab) = trusting() else { return };
     let script = json!([run("until [ -e go ]; do sleep 0.1; done"), "ok"]);
     lab.prompt("one", &script);
-    lab.until(|said| matches!(said, ChatEvent::Tool { .. }));
+    lab.until(|event| matches!(event, ChatEvent::Tool { .. }));
     // The call is in the log as soon as the program may begin it.
     while lab.sandbox.workspace.store.live_calls().unwrap().is_empty() {
         std::thread::yield_now();
@@ -64,13 +67,13 @@ fn the_model_goes_on_when_what_a_tool_did_is_durable() {
     std::thread::sleep(LONG_ENOUGH);
     assert_eq!(lab.model.asked().len(), asked);
     drop(held);
-    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
     assert!(lab.model.asked().len() > asked);
     assert!(lab.sandbox.workspace.store.live_calls().unwrap().is_empty());
 }
 
 #[test]
-fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
+fn concurrent_subagents_are_rewound_with_the_prompt() {
     let Some(mut lab) = trusting() else { return };
     lab.sandbox.write("mine.txt", "mine\n");
     let before = lab.sandbox.tree();
@@ -83,10 +86,10 @@ fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
     let first = json!([meet("one", "two"), lab.write("deep/one.txt", "1\n"), "done one"]);
     let second = json!([meet("two", "one"), run("rm mine.txt"), "done two"]);
     let tasks = json!([lab.task("first job", &first), lab.task("second job", &second)]);
-    let (message, heard) = lab.turn("go", &json!([tasks, "all done"]));
-    let titles: Vec<&str> = heard
+    let (message, events) = lab.turn("go", &json!([tasks, "all done"]));
+    let titles: Vec<&str> = events
         .iter()
-        .filter_map(|said| match said {
+        .filter_map(|event| match event {
             ChatEvent::Tool { title, .. } => Some(title.as_str()),
             _ => None,
         })
@@ -95,22 +98,22 @@ fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
         titles.contains(&"Task first job") && titles.contains(&"Write deep/one.txt"),
         "{titles:?}"
     );
-    let said: String = heard
+    let event: String = events
         .iter()
-        .filter_map(|said| match said {
+        .filter_map(|event| match event {
             ChatEvent::Text(text) => Some(text.as_str()),
             _ => None,
         })
         .collect();
-    assert_eq!(said, "all done", "what subagents say is for the agent");
+    assert_eq!(event, "all done", "what subagents say is for the agent");
     let ends =
-        heard.iter().filter(|said| matches!(said, ChatEvent::ToolEnd { ok: true, .. })).count();
+        events.iter().filter(|event| matches!(event, ChatEvent::ToolEnd { ok: true, .. })).count();
     assert_eq!(ends, titles.len());
     assert!(!lab.sandbox.exists("mine.txt"));
 
     let store = &lab.sandbox.workspace.store;
-    // The agent saves a file through a temporary name beside it. The other subagent's hook may scan at
-    // that very moment and see it.
+    // The agent saves a file through a temporary name next to it. The other subagent's hook may scan at
+    // that moment and see it.
     let is_temporary = |change: &Change| change.path.display().starts_with("deep/one.txt.tmp.");
     let changes: Vec<Change> = store
         .changes_after(takeback_store::Seq(0))
@@ -144,7 +147,7 @@ fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
 }
 
 #[test]
-fn a_persons_edit_between_two_turns_stays() {
+fn a_users_edit_between_two_turns_stays() {
     let Some(mut lab) = trusting() else { return };
     let (first, _) = lab.turn("one", &json!([lab.write("a.txt", "1\n2\n3\n4\n5\n"), "ok"]));
     let (second, _) = lab.turn("two", &json!([lab.edit("a.txt", "5", "five"), "ok"]));

@@ -1,7 +1,7 @@
-//! What the model is shown after something was cut off, loaded or gone on with.
+//! What the model is shown after a cut, a load or a resume.
 
 use serde_json::{Value, json};
-use takeback_agents::{AgentError, ChatAgent as _, ChatEvent, Trial};
+use takeback_agents::{AgentError, ChatAgent as _, ChatEvent, RestoreMode};
 
 use crate::lab::{Lab, run, seen, start, trusting};
 
@@ -15,7 +15,7 @@ const TAGS: &[&str] = &[
     "prompt new",
 ];
 
-/// A turn without tools, and what the model was shown for it, its own script left out.
+/// A turn without tools; returns what the model was shown for it, without its own script.
 fn shown(lab: &Lab, text: &str) -> Vec<String> {
     lab.turn(text, &json!(["fine"]));
     seen(lab.model.asked().last().unwrap(), TAGS)
@@ -30,7 +30,7 @@ fn three_turns(lab: &Lab) -> Vec<String> {
 }
 
 #[test]
-fn what_is_cut_off_is_forgotten_and_the_rest_is_not() {
+fn a_cut_is_forgotten_and_the_rest_is_not() {
     let Some(lab) = trusting() else { return };
     let messages = three_turns(&lab);
     let whole = lab.claude.memory();
@@ -57,13 +57,13 @@ fn what_is_cut_off_is_forgotten_and_the_rest_is_not() {
 }
 
 #[test]
-fn a_conversation_goes_on_in_another_process() {
+fn a_conversation_continues_in_another_process() {
     let Some(mut lab) = trusting() else { return };
     let messages = three_turns(&lab);
     let memory = lab.claude.memory();
     lab.claude.close();
     lab.options.resume = memory.clone();
-    (lab.claude, lab.said) = start(&lab.sandbox, &lab.options);
+    (lab.claude, lab.received) = start(&lab.sandbox, &lab.options);
     assert_eq!(lab.claude.memory(), memory);
     lab.claude.cut(&messages[2]).unwrap();
     let expected = ["prompt one", "said one", "prompt two", "said two", "prompt new"];
@@ -79,7 +79,7 @@ fn an_interrupted_turn_is_remembered_as_such() {
         std::thread::yield_now();
     }
     lab.claude.interrupt().unwrap();
-    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
     let (second, _) = lab.turn("prompt two", &json!(["said two"]));
     lab.claude.cut(&second).unwrap();
     assert_eq!(shown(&lab, "prompt new"), ["prompt one", "prompt new"]);
@@ -90,17 +90,17 @@ fn an_interrupted_turn_is_remembered_as_such() {
 }
 
 #[test]
-fn copies_of_files_are_known_after_a_cut() {
+fn copies_of_files_survive_a_cut() {
     let Some(lab) = trusting() else { return };
     let (first, _) = lab.turn("prompt one", &json!([lab.write("a.txt", "1\n"), "ok"]));
     let (second, _) = lab.turn("prompt two", &json!([lab.write("b.txt", "1\n"), "ok"]));
     lab.claude.cut(&second).unwrap();
-    lab.claude.rewind_files(&first, Trial::Real).unwrap();
+    lab.claude.rewind_files(&first, RestoreMode::Apply).unwrap();
     assert!(!lab.sandbox.exists("a.txt"));
 }
 
 #[test]
-fn a_session_that_is_gone_is_refused_with_a_reason() {
+fn a_missing_session_is_refused_with_a_reason() {
     let Some(lab) = trusting() else { return };
     lab.turn("prompt one", &json!(["said one"]));
     let mut memory = lab.claude.memory();
@@ -114,7 +114,7 @@ fn a_session_that_is_gone_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_message_that_was_said_but_not_written_down_costs_its_turn() {
+fn an_unwritten_message_costs_only_its_turn() {
     let Some(lab) = trusting() else { return };
     let messages = three_turns(&lab);
     let mut memory = lab.claude.memory();
@@ -122,7 +122,7 @@ fn a_message_that_was_said_but_not_written_down_costs_its_turn() {
     lab.claude.load(&memory).unwrap();
     let expected = ["prompt one", "said one", "prompt two", "said two", "prompt new"];
     assert_eq!(shown(&lab, "prompt new"), expected);
-    // Whoever shows the conversation may still have the prompt that was lost.
+    // The host may still show the prompt that was lost.
     lab.claude.cut(&messages[2]).unwrap();
     assert_eq!(lab.claude.memory()["prompts"].as_array().unwrap().len(), 2);
     assert_eq!(shown(&lab, "prompt new"), expected);

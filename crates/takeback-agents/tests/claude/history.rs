@@ -1,4 +1,4 @@
-//! What two versions of the program kept of the same work, as it reads here.
+//! The history of the same work, as two versions of the program recorded it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,8 +24,8 @@ fn sessions(config: &Path) -> [PastSession; 2] {
     read.try_into().unwrap()
 }
 
-/// What a prompt knows, in words: of files at it and what its calls left, without the folder.
-fn words(prompt: &StoryPrompt) -> Vec<String> {
+/// Describes a prompt: the files before it and after its calls, without the folder.
+fn describe(prompt: &StoryPrompt) -> Vec<String> {
     let name = |path: &Path| path.strip_prefix("/home/user").unwrap().display().to_string();
     let kept = |kept: &Kept| match kept {
         Kept::Absent => "absent".to_owned(),
@@ -36,23 +36,24 @@ fn words(prompt: &StoryPrompt) -> Vec<String> {
         Kept::Lost => "lost".to_owned(),
     };
     let all = |files: &BTreeMap<PathBuf, Kept>, what: &str| {
-        let told = files.iter().map(|(path, file)| format!("{what} {} {}", name(path), kept(file)));
-        told.collect::<Vec<_>>()
+        let described =
+            files.iter().map(|(path, file)| format!("{what} {} {}", name(path), kept(file)));
+        described.collect::<Vec<_>>()
     };
     let edits = prompt.edits.iter().map(|(path, edit)| format!("{} {}", edit.tool, name(path)));
-    let said = prompt.text.split(" <<").next().unwrap_or_default().to_owned();
+    let event = prompt.text.split(" <<").next().unwrap_or_default().to_owned();
     let commands = prompt.ran_commands.then(|| "commands".to_owned());
-    let mut words = vec![said];
-    words.extend(all(&prompt.files, "at").into_iter().chain(edits).chain(commands));
-    words.extend(all(&prompt.left, "left"));
-    words
+    let mut describe = vec![event];
+    describe.extend(all(&prompt.files, "at").into_iter().chain(edits).chain(commands));
+    describe.extend(all(&prompt.left, "left"));
+    describe
 }
 
 #[test]
-fn both_formats_tell_the_same() {
+fn both_formats_give_the_same_history() {
     for version in VERSIONS {
         let [past, fork] = sessions(&recorded(version));
-        let told: Vec<Vec<String>> = past.session.prompts.iter().map(words).collect();
+        let described: Vec<Vec<String>> = past.session.prompts.iter().map(describe).collect();
         let expected: [&[&str]; 4] = [
             &[
                 "make it",
@@ -99,14 +100,14 @@ fn both_formats_tell_the_same() {
                 r#"left project/a.txt 644 "ONE\nTWO\nTHREE\nmine\n""#,
             ],
         ];
-        assert_eq!(told, expected, "{version}");
+        assert_eq!(described, expected, "{version}");
         let ids: Vec<usize> = past.session.prompts.iter().map(|p| p.message_ids.len()).collect();
         assert_eq!((past.without_files, past.damaged_lines, ids), (0, 0, vec![2; 4]), "{version}");
         assert_eq!(past.folder, Path::new(ROOT));
-        let told: Vec<Vec<String>> = fork.session.prompts.iter().map(words).collect();
-        let last = told.last().unwrap();
+        let described: Vec<Vec<String>> = fork.session.prompts.iter().map(describe).collect();
+        let last = described.last().unwrap();
         assert_eq!((last[0].as_str(), last.last().unwrap().as_str()), FORKED, "{version}");
-        // 2.1.325 gives the copies the id of the fork's own prompt. It means that one.
+        // 2.1.325 gives copied prompts the id of the fork's own prompt. The id means that one.
         let ids: Vec<&String> =
             fork.session.prompts.iter().flat_map(|prompt| &prompt.message_ids).collect();
         let unique: BTreeSet<&String> = ids.iter().copied().collect();
@@ -117,8 +118,8 @@ fn both_formats_tell_the_same() {
 
 const FORKED: (&str, &str) = ("another way", r#"left project/other.txt 644 "other\n""#);
 
-/// A copy of what a version kept, to be spoilt.
-fn spoilt(version: &str) -> (TempDir, PathBuf) {
+/// A copy of a version's recorded history that a test can damage.
+fn damaged_copy(version: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     copy(&recorded(version), folder.path());
     let [past, _] = sessions(folder.path());
@@ -140,9 +141,9 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn damaged_lines_are_passed_over_and_counted() {
+fn damaged_lines_are_skipped_and_counted() {
     for version in VERSIONS {
-        let (folder, file) = spoilt(version);
+        let (folder, file) = damaged_copy(version);
         let [whole, _] = sessions(&recorded(version));
         let text = fs::read_to_string(&file).unwrap();
         let mut bytes = b"\n{\"type\":\"user\",\"uuid\":3}\nno json\n\xff\xfe\n".to_vec();
@@ -151,14 +152,15 @@ fn damaged_lines_are_passed_over_and_counted() {
         fs::write(&file, bytes).unwrap();
         let past = past_session(folder.path(), &file).unwrap().unwrap();
         assert_eq!(past.damaged_lines, 4, "{version}");
-        let texts = |past: &PastSession| past.session.prompts.iter().map(words).collect::<Vec<_>>();
+        let texts =
+            |past: &PastSession| past.session.prompts.iter().map(describe).collect::<Vec<_>>();
         assert_eq!(texts(&past), texts(&whole), "{version}");
     }
 }
 
 #[test]
-fn a_prompt_without_files_is_none_and_is_counted() {
-    let (folder, file) = spoilt("2.1.325");
+fn a_prompt_without_files_is_skipped_and_counted() {
+    let (folder, file) = damaged_copy("2.1.325");
     let text = fs::read_to_string(&file).unwrap();
     let [whole, _] = sessions(folder.path());
     let first = whole.session.prompts[0].message_ids[0].clone();
@@ -171,8 +173,8 @@ fn a_prompt_without_files_is_none_and_is_counted() {
 }
 
 #[test]
-fn a_name_that_leads_elsewhere_is_a_lost_copy() {
-    let (folder, file) = spoilt("2.1.325");
+fn a_copy_outside_its_folder_counts_as_lost() {
+    let (folder, file) = damaged_copy("2.1.325");
     let text = fs::read_to_string(&file).unwrap();
     let [whole, _] = sessions(folder.path());
     let Some(Kept::Copy(copy)) = whole.session.prompts[0].files.get(&Path::new(ROOT).join("a.txt"))
@@ -187,11 +189,11 @@ fn a_name_that_leads_elsewhere_is_a_lost_copy() {
 }
 
 #[test]
-fn sessions_are_found_by_folder_and_by_name() {
+fn sessions_are_found_by_folder_and_by_id() {
     let config = recorded("2.1.325");
     let found = |root: &str| claude_transcripts(&config, Path::new(root)).unwrap().len();
     assert_eq!(found(ROOT), 2);
-    // Whoever works below a workspace works in it; beside it is elsewhere.
+    // A session below the workspace belongs to it; one in a folder next to it does not.
     assert_eq!(found("/home/user"), 2);
     assert_eq!(found("/home/user/proj"), 0);
     assert_eq!(found("/home/user/project/src"), 0);

@@ -1,4 +1,4 @@
-//! A conversation with the real program in a throw-away home, and short words for what is said in it.
+//! A conversation with the real program in a temporary home, and helpers for its tests.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,56 +17,56 @@ use takeback_testkit::model::ModelServer;
 use tempfile::TempDir;
 
 pub(crate) const SESSION: &str = "talk";
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 pub(crate) struct Lab {
     pub(crate) sandbox: Sandbox,
     pub(crate) model: ModelServer,
     pub(crate) claude: Claude,
-    pub(crate) said: Receiver<ChatEvent>,
+    pub(crate) received: Receiver<ChatEvent>,
     pub(crate) options: ClaudeOptions,
     _home: TempDir,
 }
 
-/// What is asked of the program beside what every test asks.
+/// Options of the program that differ from test to test.
 #[derive(Default)]
-pub(crate) struct Wishes<'a> {
+pub(crate) struct LabOptions<'a> {
     pub(crate) extra_args: &'a [&'a str],
     pub(crate) no_copies: bool,
 }
 
-/// `None`: the program is not here, which has been said.
-pub(crate) fn lab(wishes: &Wishes<'_>) -> Option<Lab> {
+/// `None`: the program is not installed, which has been reported.
+pub(crate) fn lab(options: &LabOptions<'_>) -> Option<Lab> {
     let program = program()?;
     let sandbox = Sandbox::new();
     let model = ModelServer::start();
     let home = tempfile::tempdir().unwrap();
     let options = ClaudeOptions {
         program,
-        extra_args: wishes.extra_args.iter().map(OsString::from).collect(),
+        extra_args: options.extra_args.iter().map(OsString::from).collect(),
         folder: sandbox.root(),
         model: None,
         environment: environment(home.path(), &model.url()),
-        checkpointing: !wishes.no_copies,
+        checkpointing: !options.no_copies,
         resume: Value::Null,
     };
-    let (claude, said) = start(&sandbox, &options);
-    Some(Lab { sandbox, model, claude, said, options, _home: home })
+    let (claude, received) = start(&sandbox, &options);
+    Some(Lab { sandbox, model, claude, received, options, _home: home })
 }
 
-/// Edits and shell commands need nobody's leave.
+/// A conversation in which edits and shell commands need no permission.
 pub(crate) fn trusting() -> Option<Lab> {
     let allowed = "Bash,Write,Edit,Read,Agent,Task";
-    lab(&Wishes {
+    lab(&LabOptions {
         extra_args: &["--permission-mode", "acceptEdits", "--allowedTools", allowed],
-        ..Wishes::default()
+        ..LabOptions::default()
     })
 }
 
 pub(crate) fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Receiver<ChatEvent>) {
-    let (say, said) = channel();
+    let (say, received) = channel();
     let mut workspace = sandbox.another_process();
-    workspace.limits.recorder_patience = PATIENCE;
+    workspace.limits.recorder_patience = TIMEOUT;
     let capture = Capture {
         workspace,
         session: SessionId::from(SESSION),
@@ -75,10 +75,10 @@ pub(crate) fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Rece
         recording: true,
         formatter: false,
     };
-    (Claude::start(options.clone(), capture, say).unwrap(), said)
+    (Claude::start(options.clone(), capture, say).unwrap(), received)
 }
 
-#[expect(clippy::print_stderr, reason = "whoever reads the tests' output has to know")]
+#[expect(clippy::print_stderr, reason = "the test output has to show skipped tests")]
 fn program() -> Option<PathBuf> {
     let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents/claude");
     let named = env::var_os("TAKEBACK_CLAUDE").map(PathBuf::from);
@@ -110,7 +110,7 @@ fn environment(home: &Path, url: &str) -> Vec<(OsString, OsString)> {
 }
 
 impl Lab {
-    /// A prompt that carries its script. Its message's id.
+    /// Sends a prompt with its script; returns the message's id.
     pub(crate) fn prompt(&self, text: &str, script: &Value) -> String {
         let number = self.prompts() + 1;
         let message = format!("00000000-0000-4000-8000-{number:012}");
@@ -123,38 +123,38 @@ impl Lab {
         points.iter().filter(|point| !point.message_ids.is_empty()).count()
     }
 
-    /// All that is said until something is said that `ends`, with it.
+    /// All events up to the first that `ends`, including it.
     pub(crate) fn until(&self, ends: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
-        let deadline = Instant::now() + PATIENCE;
-        let mut heard = Vec::new();
+        let deadline = Instant::now() + TIMEOUT;
+        let mut events = Vec::new();
         loop {
-            match self.said.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(said) => {
-                    let is_last = ends(&said);
-                    heard.push(said);
+            match self.received.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(event) => {
+                    let is_last = ends(&event);
+                    events.push(event);
                     if is_last {
-                        return heard;
+                        return events;
                     }
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    panic!("it never came; heard: {heard:#?}")
+                    panic!("no such event; got: {events:#?}")
                 }
             }
         }
     }
 
-    /// All that is said until the turn is over, which is done.
+    /// All events of a turn, which must succeed.
     pub(crate) fn turn(&self, text: &str, script: &Value) -> (String, Vec<ChatEvent>) {
         let message = self.prompt(text, script);
-        let heard = self.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-        assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Done)), "{heard:#?}");
-        (message, heard)
+        let events = self.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+        assert_eq!(events.last(), Some(&ChatEvent::TurnEnd(TurnResult::Done)), "{events:#?}");
+        (message, events)
     }
 
     pub(crate) fn asked(&self) -> (PermissionRequest, Vec<ChatEvent>) {
-        let heard = self.until(|said| matches!(said, ChatEvent::Asks(_)));
-        match heard.last() {
-            Some(ChatEvent::Asks(permission)) => (permission.clone(), heard),
+        let events = self.until(|event| matches!(event, ChatEvent::PermissionRequest(_)));
+        match events.last() {
+            Some(ChatEvent::PermissionRequest(permission)) => (permission.clone(), events),
             _ => unreachable!("the last one asks"),
         }
     }

@@ -1,8 +1,6 @@
-//! What the real program once said, said again by a program that says nothing else: these tests need no
-//! `claude`.
+//! Recorded output of the real program, replayed by a script: these tests need no `claude`.
 //!
-//! `recorded/` was taken down from version 2.1.325 against a scripted model; long lists and paths were
-//! shortened.
+//! `recorded/` is from version 2.1.325 against a scripted model; long lists and paths were shortened.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,20 +10,20 @@ use std::time::Duration;
 use serde_json::Value;
 use takeback_agents::{
     AgentError, ChatAgent as _, ChatEvent, Claude, ClaudeOptions, NativeFiles, NativeFilesError,
-    Trial, TurnResult,
+    RestoreMode, TurnResult,
 };
 use takeback_testkit::Sandbox;
 
 use crate::lab::start;
 
-pub(crate) struct Stage {
+pub(crate) struct ReplayedAgent {
     pub(crate) claude: Claude,
-    pub(crate) said: Receiver<ChatEvent>,
+    pub(crate) received: Receiver<ChatEvent>,
     pub(crate) sandbox: Sandbox,
 }
 
-/// Answers each line that it reads with what stands in the next file.
-pub(crate) fn stage(answers: &[&str]) -> Stage {
+/// A program that answers each line that it reads with the next of `answers`.
+pub(crate) fn replay(answers: &[&str]) -> ReplayedAgent {
     let sandbox = Sandbox::new();
     let mut script = String::from("#!/bin/sh\n");
     for (number, answer) in answers.iter().enumerate() {
@@ -34,19 +32,19 @@ pub(crate) fn stage(answers: &[&str]) -> Stage {
         script += &format!("read -r line\ncat '{}'\n", file.display());
     }
     script += "while read -r line; do :; done\n";
-    stage_with(sandbox, &script)
+    replay_script(sandbox, &script)
 }
 
-pub(crate) fn stage_with(sandbox: Sandbox, script: &str) -> Stage {
-    stage_as(sandbox, script, |_| {})
+pub(crate) fn replay_script(sandbox: Sandbox, script: &str) -> ReplayedAgent {
+    replay_with(sandbox, script, |_| {})
 }
 
-/// With further wishes.
-pub(crate) fn stage_as(
+/// Runs `script` as the program, with options changed by `adjust`.
+pub(crate) fn replay_with(
     sandbox: Sandbox,
     script: &str,
-    wishes: impl FnOnce(&mut ClaudeOptions),
-) -> Stage {
+    adjust: impl FnOnce(&mut ClaudeOptions),
+) -> ReplayedAgent {
     let program = sandbox.outside().join("claude");
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -59,19 +57,19 @@ pub(crate) fn stage_as(
         checkpointing: true,
         resume: Value::Null,
     };
-    wishes(&mut options);
-    let (claude, said) = start(&sandbox, &options);
-    Stage { claude, said, sandbox }
+    adjust(&mut options);
+    let (claude, received) = start(&sandbox, &options);
+    ReplayedAgent { claude, received, sandbox }
 }
 
-impl Stage {
+impl ReplayedAgent {
     pub(crate) fn until(&self, ends: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
-        let mut heard = Vec::new();
+        let mut events = Vec::new();
         loop {
-            let said = self.said.recv_timeout(Duration::from_secs(60));
-            heard.push(said.unwrap_or_else(|_| panic!("it never came; heard: {heard:#?}")));
-            if heard.last().is_some_and(&ends) {
-                return heard;
+            let event = self.received.recv_timeout(Duration::from_secs(60));
+            events.push(event.unwrap_or_else(|_| panic!("no such event; got: {events:#?}")));
+            if events.last().is_some_and(&ends) {
+                return events;
             }
         }
     }
@@ -86,13 +84,13 @@ pub(crate) fn first_line(text: &str) -> (&str, &str) {
     text.split_once('\n').unwrap()
 }
 
-/// In words, without what differs from run to run.
-fn told(said: &ChatEvent) -> String {
-    match said {
+/// Describes an event, without what differs from run to run.
+fn describe(event: &ChatEvent) -> String {
+    match event {
         ChatEvent::Ready { session, model } => {
             format!("ready {} {}", session.is_some(), model.as_deref().unwrap_or("-"))
         }
-        ChatEvent::Prompted { message, session, point } => {
+        ChatEvent::PromptAccepted { message, session, point } => {
             format!("prompted {} {} {}", message == MESSAGE, session.is_some(), point.is_some())
         }
         ChatEvent::Text(text) => format!("text {text}"),
@@ -102,22 +100,24 @@ fn told(said: &ChatEvent) -> String {
         ChatEvent::ToolEnd { ok, line, changes, .. } => {
             format!("tool end {ok} {line} {}", changes.is_some())
         }
-        ChatEvent::Asks(permission) => format!("asks {}: {}", permission.title, permission.detail),
+        ChatEvent::PermissionRequest(permission) => {
+            format!("asks {}: {}", permission.title, permission.detail)
+        }
         ChatEvent::TurnEnd(ending) => format!("turn end {ending:?}"),
-        ChatEvent::Unrecorded(why) => format!("unrecorded {why}"),
+        ChatEvent::NotRecorded(why) => format!("unrecorded {why}"),
         ChatEvent::Note(note) => format!("note {note}"),
-        ChatEvent::Gone(why) => format!("gone {why}"),
+        ChatEvent::Ended(why) => format!("gone {why}"),
     }
 }
 
 #[test]
-fn a_turn_with_a_subagent_is_told_in_order() {
+fn a_turn_with_a_subagent_is_reported_in_order() {
     let (ready, turn) = first_line(TURN);
-    let stage = stage(&[&format!("{ready}\n"), turn]);
-    stage.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    let heard: Vec<String> = heard.iter().map(told).collect();
-    // The tools' paths lie in another folder than the one of this test.
+    let replayed = replay(&[&format!("{ready}\n"), turn]);
+    replayed.claude.prompt(MESSAGE, "one").unwrap();
+    let events = replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    let events: Vec<String> = events.iter().map(describe).collect();
+    // The tools' paths are in another folder than that of this test.
     let expected = [
         "ready false -",
         "prompted true true true",
@@ -142,8 +142,8 @@ fn a_turn_with_a_subagent_is_told_in_order() {
         "text end",
         "turn end Done",
     ];
-    assert_eq!(heard, expected);
-    let memory = stage.claude.memory();
+    assert_eq!(events, expected);
+    let memory = replayed.claude.memory();
     assert_eq!(memory["prompts"], serde_json::json!([{ "message": MESSAGE, "after": null }]));
     assert!(TURN.contains(memory["upTo"].as_str().unwrap()));
 }
@@ -151,98 +151,98 @@ fn a_turn_with_a_subagent_is_told_in_order() {
 #[test]
 fn an_interrupted_turn_ends_as_such() {
     let (ready, _) = first_line(TURN);
-    let stage = stage(&[&format!("{ready}\n"), INTERRUPTED]);
-    stage.claude.prompt("00000000-0000-4000-8000-000000000002", "two").unwrap();
-    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
-    let [.., ChatEvent::ToolEnd { ok: false, line, .. }, _] = heard.as_slice() else {
-        panic!("{heard:#?}")
+    let replayed = replay(&[&format!("{ready}\n"), INTERRUPTED]);
+    replayed.claude.prompt("00000000-0000-4000-8000-000000000002", "two").unwrap();
+    let events = replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    assert_eq!(events.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
+    let [.., ChatEvent::ToolEnd { ok: false, line, .. }, _] = events.as_slice() else {
+        panic!("{events:#?}")
     };
     assert_eq!(line, "interrupted");
 }
 
 #[test]
-fn own_files_and_their_errors_are_understood() {
+fn rewind_answers_and_errors_are_parsed() {
     let (ready, _) = first_line(TURN);
     let answers: Vec<String> =
         [ready].into_iter().chain(OWN_FILES.lines()).map(|line| format!("{line}\n")).collect();
-    let stage = stage(&answers.iter().map(String::as_str).collect::<Vec<_>>());
-    let dry = stage.claude.rewind_files(MESSAGE, Trial::Dry).unwrap();
+    let replayed = replay(&answers.iter().map(String::as_str).collect::<Vec<_>>());
+    let dry = replayed.claude.rewind_files(MESSAGE, RestoreMode::DryRun).unwrap();
     assert_eq!(dry, Some(NativeFiles { paths: vec!["/proj/a.txt".into()] }));
-    let real = stage.claude.rewind_files(MESSAGE, Trial::Real).unwrap();
+    let real = replayed.claude.rewind_files(MESSAGE, RestoreMode::Apply).unwrap();
     assert_eq!(real, Some(NativeFiles::default()));
-    for trial in [Trial::Dry, Trial::Real] {
-        let unknown = stage.claude.rewind_files(MESSAGE, trial);
-        assert!(matches!(unknown, Err(NativeFilesError::NoCheckpoint)), "{trial:?} {unknown:?}");
+    for mode in [RestoreMode::DryRun, RestoreMode::Apply] {
+        let unknown = replayed.claude.rewind_files(MESSAGE, mode);
+        assert!(matches!(unknown, Err(NativeFilesError::NoCheckpoint)), "{mode:?} {unknown:?}");
     }
 }
 
-/// Lines of a script that answer a request, whatever its number.
+/// Lines of a script that answer a request with any id.
 const ANSWER: &str = r#"read -r line
 id=${line#*\"request_id\":\"}
 echo '{"type":"control_response","response":{"subtype":"success","request_id":"'"${id%%\"*}"'"}}'
 "#;
 
 #[test]
-fn a_program_that_does_not_bring_its_copies_back_in_time_writes_no_more() {
+fn a_program_that_restores_too_slowly_is_killed() {
     let sandbox = Sandbox::new();
     let pid = sandbox.outside().join("pid");
     let script = format!(
         "#!/bin/sh\necho $$ > '{}'\n{ANSWER}while read -r line; do :; done\n",
         pid.display()
     );
-    let Stage { claude, said, sandbox } = stage_with(sandbox, &script);
-    let claude = claude.with_files_patience(Duration::from_millis(50));
-    let stage = Stage { claude, said, sandbox };
-    stage.until(|said| matches!(said, ChatEvent::Ready { .. }));
-    let real = stage.claude.rewind_files(MESSAGE, Trial::Real);
-    assert!(matches!(real, Err(NativeFilesError::Agent(AgentError::Silent(_)))), "{real:?}");
+    let ReplayedAgent { claude, received, sandbox } = replay_script(sandbox, &script);
+    let claude = claude.with_files_timeout(Duration::from_millis(50));
+    let replayed = ReplayedAgent { claude, received, sandbox };
+    replayed.until(|event| matches!(event, ChatEvent::Ready { .. }));
+    let real = replayed.claude.rewind_files(MESSAGE, RestoreMode::Apply);
+    assert!(matches!(real, Err(NativeFilesError::Agent(AgentError::Timeout(_)))), "{real:?}");
     let pid: u32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} still runs");
-    assert!(!stage.claude.is_live());
-    let heard = stage.until(|said| matches!(said, ChatEvent::Gone(_)));
-    assert_eq!(heard, [ChatEvent::Gone("it did not answer in time".to_owned())]);
-    stage.claude.load(&Value::Null).unwrap();
-    assert!(stage.claude.is_live());
+    assert!(!replayed.claude.is_live());
+    let events = replayed.until(|event| matches!(event, ChatEvent::Ended(_)));
+    assert_eq!(events, [ChatEvent::Ended("it did not answer in time".to_owned())]);
+    replayed.claude.load(&Value::Null).unwrap();
+    assert!(replayed.claude.is_live());
 }
 
 #[test]
-fn what_is_no_json_is_said_once_and_what_is_not_known_not_at_all() {
+fn invalid_json_is_reported_once_and_unknown_messages_are_ignored() {
     let (ready, _) = first_line(TURN);
     let odd = "oh\n{\"type\":\"weather\",\"sun\":1}\n{\"type\":\"user\"}\n\nno\n";
     let result = "{\"type\":\"result\",\"subtype\":\"success\"}\n";
-    let stage = stage(&[&format!("{ready}\n"), &format!("{odd}{result}")]);
-    stage.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    let heard: Vec<String> = heard.iter().map(told).collect();
+    let replayed = replay(&[&format!("{ready}\n"), &format!("{odd}{result}")]);
+    replayed.claude.prompt(MESSAGE, "one").unwrap();
+    let events = replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    let events: Vec<String> = events.iter().map(describe).collect();
     let expected =
-        ["ready false -", "note claude said something that is no JSON: oh", "turn end Done"];
-    assert_eq!(heard, expected);
+        ["ready false -", "note claude printed a line that is not JSON: oh", "turn end Done"];
+    assert_eq!(events, expected);
 }
 
 #[test]
-fn a_program_that_ends_says_why() {
+fn the_end_of_the_program_has_a_reason() {
     let script = "#!/bin/sh\nread -r line\necho first >&2\necho 'not logged in' >&2\nexit 3\n";
-    let stage = stage_with(Sandbox::new(), script);
-    let heard = stage.until(|said| matches!(said, ChatEvent::Gone(_)));
-    assert_eq!(heard, [ChatEvent::Gone("not logged in".to_owned())]);
-    assert!(!stage.claude.is_live());
-    let silent = stage_with(Sandbox::new(), "#!/bin/sh\nread -r line\nexit 3\n");
-    let heard = silent.until(|said| matches!(said, ChatEvent::Gone(_)));
-    assert_eq!(heard, [ChatEvent::Gone("it ended with code 3".to_owned())]);
+    let replayed = replay_script(Sandbox::new(), script);
+    let events = replayed.until(|event| matches!(event, ChatEvent::Ended(_)));
+    assert_eq!(events, [ChatEvent::Ended("not logged in".to_owned())]);
+    assert!(!replayed.claude.is_live());
+    let silent = replay_script(Sandbox::new(), "#!/bin/sh\nread -r line\nexit 3\n");
+    let events = silent.until(|event| matches!(event, ChatEvent::Ended(_)));
+    assert_eq!(events, [ChatEvent::Ended("it ended with code 3".to_owned())]);
 }
 
 #[test]
-fn a_program_that_does_not_stop_is_ended() {
+fn a_program_that_ignores_an_interrupt_is_killed() {
     let (ready, _) = first_line(TURN);
-    let stage = stage(&[&format!("{ready}\n")]);
-    stage.claude.prompt(MESSAGE, "one").unwrap();
-    stage.claude.interrupt().unwrap();
-    let heard = stage.until(|said| matches!(said, ChatEvent::Gone(_)));
-    let heard: Vec<String> = heard.iter().map(told).collect();
+    let replayed = replay(&[&format!("{ready}\n")]);
+    replayed.claude.prompt(MESSAGE, "one").unwrap();
+    replayed.claude.interrupt().unwrap();
+    let events = replayed.until(|event| matches!(event, ChatEvent::Ended(_)));
+    let events: Vec<String> = events.iter().map(describe).collect();
     let expected =
         ["ready false -", "turn end Interrupted", "gone it did not stop when it was interrupted"];
-    assert_eq!(heard, expected);
+    assert_eq!(events, expected);
 }
 
 const RESULT: &str = "{\"type\":\"result\",\"subtype\":\"success\"}\n";
@@ -253,34 +253,35 @@ fn lifecycle() -> String {
 }
 
 #[test]
-fn a_prompt_that_was_still_waiting_is_interrupted_when_it_begins() {
+fn a_waiting_prompt_is_interrupted_when_its_turn_starts() {
     let (ready, _) = first_line(TURN);
     let aborted = INTERRUPTED.lines().last().unwrap();
     assert!(aborted.contains("aborted_tools"));
-    // The start, the prompt, the interruption, and the one that comes after it has begun.
-    let stage = stage(&[&format!("{ready}\n"), "", &lifecycle(), &format!("{aborted}\n")]);
-    stage.claude.prompt(MESSAGE, "one").unwrap();
-    stage.claude.interrupt().unwrap();
-    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_) | ChatEvent::Gone(_)));
-    assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
-    assert!(stage.claude.is_live(), "it did not have to be ended for that");
+    // The start, the prompt, the interrupt, and the second one after the turn has started.
+    let replayed = replay(&[&format!("{ready}\n"), "", &lifecycle(), &format!("{aborted}\n")]);
+    replayed.claude.prompt(MESSAGE, "one").unwrap();
+    replayed.claude.interrupt().unwrap();
+    let events =
+        replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_) | ChatEvent::Ended(_)));
+    assert_eq!(events.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
+    assert!(replayed.claude.is_live(), "it was not killed for that");
 }
 
 #[test]
-fn the_end_of_a_turn_that_it_began_by_itself_is_not_the_end_of_the_prompts() {
+fn the_end_of_the_programs_own_turn_does_not_end_the_prompts_turn() {
     let (ready, _) = first_line(TURN);
     let is_hook = |line: &&str| line.contains("\"UserPromptSubmit\"");
     let itself = TURN.lines().find(is_hook).unwrap().replace("one <<LAB", "a task has ended");
     let answer = format!("{itself}\n{RESULT}{}{RESULT}", lifecycle());
-    let stage = stage(&[&format!("{ready}\n"), &answer]);
-    stage.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    let heard: Vec<String> = heard.iter().map(told).collect();
-    assert_eq!(heard, ["ready false -", "prompted true true true", "turn end Done"]);
+    let replayed = replay(&[&format!("{ready}\n"), &answer]);
+    replayed.claude.prompt(MESSAGE, "one").unwrap();
+    let events = replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    let events: Vec<String> = events.iter().map(describe).collect();
+    assert_eq!(events, ["ready false -", "prompted true true true", "turn end Done"]);
 }
 
 #[test]
-fn a_program_that_is_kept_from_stopping_goes_on_with_the_same_prompt() {
+fn a_program_that_may_not_stop_continues_the_same_turn() {
     let (ready, _) = first_line(TURN);
     let stop = TURN.lines().find(|line| line.contains("\"callback_id\":\"Stop\"")).unwrap();
     let hook = |name: &str| {
@@ -291,10 +292,10 @@ fn a_program_that_is_kept_from_stopping_goes_on_with_the_same_prompt() {
     };
     let (call, called) = (hook("PreToolUse"), hook("PostToolUseFailure"));
     let answer = format!("{}{stop}\n{call}\n{called}\n{stop}\n{RESULT}", lifecycle());
-    let stage = stage(&[&format!("{ready}\n"), &answer]);
-    stage.claude.prompt(MESSAGE, "one").unwrap();
-    stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    let store = &stage.sandbox.workspace.store;
+    let replayed = replay(&[&format!("{ready}\n"), &answer]);
+    replayed.claude.prompt(MESSAGE, "one").unwrap();
+    replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    let store = &replayed.sandbox.workspace.store;
     let points: Vec<String> =
         store.points().unwrap().into_iter().map(|point| point.description).collect();
     assert_eq!(points, ["one"]);
@@ -303,7 +304,7 @@ fn a_program_that_is_kept_from_stopping_goes_on_with_the_same_prompt() {
 }
 
 #[test]
-fn what_changed_is_in_the_log_before_the_program_may_stop() {
+fn changes_are_in_the_log_before_the_program_may_stop() {
     let stop = TURN.lines().find(|line| line.contains("\"callback_id\":\"Stop\"")).unwrap();
     let sandbox = Sandbox::new();
     let answer = sandbox.outside().join("answer");
@@ -314,16 +315,16 @@ fn what_changed_is_in_the_log_before_the_program_may_stop() {
          while read -r line; do :; done\n",
         answer.display()
     );
-    let stage = stage_with(sandbox, &script);
-    stage.claude.prompt(MESSAGE, "one").unwrap();
-    stage.until(|said| matches!(said, ChatEvent::Ready { session: Some(_), .. }));
-    let changes = stage.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
+    let replayed = replay_script(sandbox, &script);
+    replayed.claude.prompt(MESSAGE, "one").unwrap();
+    replayed.until(|event| matches!(event, ChatEvent::Ready { session: Some(_), .. }));
+    let changes = replayed.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
     assert!(changes.iter().any(|change| change.path == takeback_testkit::path("mine.txt")));
 }
 
-/// A program that is killed while its shell runs on, which writes `late.txt` when there is `go`. The
-/// shell is started by `start`.
-fn killed_in_a_command(start: &str) -> Stage {
+/// A program that is killed while its shell continues, which writes `late.txt` when `go` exists. `start`
+/// starts the shell.
+fn killed_in_a_command(start: &str) -> ReplayedAgent {
     let sandbox = Sandbox::new();
     let hook = |name: &str| {
         let is_it = |line: &&str| line.contains(&format!("\"callback_id\":\"{name}\""));
@@ -340,52 +341,52 @@ fn killed_in_a_command(start: &str) -> Stage {
         answer.display(),
         pid = pid.display(),
     );
-    let stage = stage_with(sandbox, &script);
-    stage.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = stage.until(|said| matches!(said, ChatEvent::Gone(_)));
-    assert_eq!(heard.last(), Some(&ChatEvent::Gone("it was killed by signal 9".to_owned())));
-    stage
+    let replayed = replay_script(sandbox, &script);
+    replayed.claude.prompt(MESSAGE, "one").unwrap();
+    let events = replayed.until(|event| matches!(event, ChatEvent::Ended(_)));
+    assert_eq!(events.last(), Some(&ChatEvent::Ended("it was killed by signal 9".to_owned())));
+    replayed
 }
 
 #[test]
-fn a_command_of_a_killed_program_is_ended_with_it() {
-    let stage = killed_in_a_command("");
-    let pid = std::fs::read_to_string(stage.sandbox.outside().join("pid")).unwrap();
+fn a_command_of_a_killed_program_is_killed_too() {
+    let replayed = killed_in_a_command("");
+    let pid = std::fs::read_to_string(replayed.sandbox.outside().join("pid")).unwrap();
     let environment = std::fs::read(format!("/proc/{}/environ", pid.trim())).unwrap_or_default();
     assert_eq!(environment, b"", "it still runs");
-    let store = &stage.sandbox.workspace.store;
+    let store = &replayed.sandbox.workspace.store;
     assert_eq!(store.live_calls().unwrap(), []);
     let session = takeback_store::SessionId::from(crate::lab::SESSION);
     assert_eq!(store.session(&session).unwrap().unwrap().open_turn, None);
 }
 
 #[test]
-fn what_a_command_writes_that_outlived_its_program_is_not_taken_for_a_persons() {
-    let mut stage = killed_in_a_command("env -i PATH=\"$PATH\"");
-    stage.claude.close();
-    stage.sandbox.write("go", "");
-    while !stage.sandbox.exists("late.txt") {
+fn writes_of_a_command_that_outlived_its_program_are_not_the_users() {
+    let mut replayed = killed_in_a_command("env -i PATH=\"$PATH\"");
+    replayed.claude.close();
+    replayed.sandbox.write("go", "");
+    while !replayed.sandbox.exists("late.txt") {
         std::thread::yield_now();
     }
-    takeback_core::look_around(&mut stage.sandbox.workspace).unwrap();
-    let changes = stage.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
+    takeback_core::look_around(&mut replayed.sandbox.workspace).unwrap();
+    let changes = replayed.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
     let late = changes.iter().find(|change| change.path == takeback_testkit::path("late.txt"));
-    let known = stage.sandbox.workspace.store.attribution(late.unwrap()).unwrap();
+    let known = replayed.sandbox.workspace.store.attribution(late.unwrap()).unwrap();
     let session = takeback_store::SessionId::from(crate::lab::SESSION);
     assert_eq!(known.author.sessions(), [session]);
     assert_eq!(known.evidence, takeback_store::Evidence::OpenWindow);
 }
 
 #[test]
-fn what_a_subagent_says_is_no_place_to_go_back_to() {
+fn a_subagents_message_is_not_part_of_the_conversation() {
     let (ready, turn) = first_line(TURN);
     let is_subagents = |line: &str| line.contains("\"parent_tool_use_id\":\"toolu");
     let until = turn.lines().position(|line| is_subagents(line) && line.contains("\"tool_use\""));
     let lines: Vec<&str> = turn.lines().take(until.unwrap() + 1).collect();
-    let stage = stage(&[&format!("{ready}\n"), &format!("{}\n", lines.join("\n"))]);
-    stage.claude.prompt(MESSAGE, "one").unwrap();
-    stage.until(|said| told(said) == "tool Write /proj/sub.txt");
-    let memory = stage.claude.memory();
+    let replayed = replay(&[&format!("{ready}\n"), &format!("{}\n", lines.join("\n"))]);
+    replayed.claude.prompt(MESSAGE, "one").unwrap();
+    replayed.until(|event| describe(event) == "tool Write /proj/sub.txt");
+    let memory = replayed.claude.memory();
     let last = memory["upTo"].as_str().unwrap();
     let line = TURN.lines().find(|line| line.contains(&format!("\"uuid\":\"{last}\""))).unwrap();
     assert!(!is_subagents(line), "{line}");

@@ -1,32 +1,34 @@
 //! The scenarios of the design for file checkpoints through the Claude Agent SDK that are about the
-//! program itself: its arguments, its messages, and whether it is there.
+//! program itself: its arguments, its messages, and whether it runs.
 
 use std::ffi::OsString;
 
 use takeback_agents::{
     AgentError, ChatAgent as _, ChatEvent, Checkpoint, Metadata, NativeFiles, NativeFilesError,
-    Trial, checkpoint_description,
+    RestoreMode, checkpoint_description,
 };
 use takeback_store::{PointKind, Timestamp};
 use takeback_testkit::Sandbox;
 
 use crate::lab::SESSION;
-use crate::replayed::{MESSAGE, OWN_FILES, Stage, TURN, first_line, stage, stage_as, stage_with};
+use crate::replayed::{
+    MESSAGE, OWN_FILES, ReplayedAgent, TURN, first_line, replay, replay_script, replay_with,
+};
 
 const VARIABLE: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
 
 // 处理用户消息并捕获检查点
 #[test]
-fn a_user_message_is_taken_in_and_captured_as_a_checkpoint() {
+fn a_user_message_is_accepted_and_captured_as_a_checkpoint() {
     let (ready, turn) = first_line(TURN);
     assert!(turn.matches(r#""type":"user""#).count() > 1, "results of tools are such messages too");
-    let stage = stage(&[&format!("{ready}\n"), turn]);
-    stage.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    let prompted: Vec<(&str, Option<&str>)> = heard
+    let replayed = replay(&[&format!("{ready}\n"), turn]);
+    replayed.claude.prompt(MESSAGE, "one").unwrap();
+    let events = replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    let prompted: Vec<(&str, Option<&str>)> = events
         .iter()
-        .filter_map(|said| match said {
-            ChatEvent::Prompted { message, session, .. } => {
+        .filter_map(|event| match event {
+            ChatEvent::PromptAccepted { message, session, .. } => {
                 Some((message.as_str(), session.as_deref()))
             }
             _ => None,
@@ -35,14 +37,14 @@ fn a_user_message_is_taken_in_and_captured_as_a_checkpoint() {
     let theirs = "4156c62e-72b9-41e6-8779-ca3d55b29b8e";
     assert_eq!(prompted, [(MESSAGE, Some(theirs))], "the prompt, and nothing else");
 
-    let points = stage.sandbox.another_process().store.points().unwrap();
+    let points = replayed.sandbox.another_process().store.points().unwrap();
     let prompts: Vec<_> = points.iter().filter(|point| point.kind == PointKind::Prompt).collect();
     assert_eq!(prompts.len(), 1);
     assert_eq!(prompts[0].message_ids, [MESSAGE]);
     assert_eq!(prompts[0].session.as_ref().map(|id| id.0.as_str()), Some(SESSION));
     assert!(prompts[0].description.starts_with("one"), "{:?}", prompts[0].description);
 
-    let sessions = stage.sandbox.outside().join("sessions");
+    let sessions = replayed.sandbox.outside().join("sessions");
     let (mut metadata, _) = Metadata::open(&sessions, SESSION, 10).unwrap();
     let checkpoint = Checkpoint {
         id: prompted[0].0.to_owned(),
@@ -62,13 +64,13 @@ fn started_with(extra: &[&str], checkpointing: bool) -> (Vec<String>, String) {
         "#!/bin/sh\n{{ echo \"${VARIABLE}\"; for one; do echo \"$one\"; done; }} > '{}'\nexit 0\n",
         file.display()
     );
-    let stage = stage_as(sandbox, &script, |options| {
+    let replayed = replay_with(sandbox, &script, |options| {
         options.extra_args = extra.iter().map(OsString::from).collect();
         options.checkpointing = checkpointing;
     });
-    stage.until(|said| matches!(said, ChatEvent::Gone(_)));
-    let told = std::fs::read_to_string(file).unwrap();
-    let mut lines = told.lines().map(str::to_owned);
+    replayed.until(|event| matches!(event, ChatEvent::Ended(_)));
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut lines = text.lines().map(str::to_owned);
     let variable = lines.next().unwrap();
     (lines.collect(), variable)
 }
@@ -87,26 +89,27 @@ fn file_checkpoints_are_enabled_and_extra_arguments_kept() {
     has(&arguments, &["--add-dir", "../lib"]);
     has(&arguments, &["--foo=bar"]);
     let (arguments, variable) = started_with(&extra, false);
-    assert_eq!(variable, "", "nobody asked for copies");
+    assert_eq!(variable, "", "copies were not requested");
     has(&arguments, &["--foo=bar"]);
 }
 
 // 提供 Query 实例访问
 #[test]
-fn the_live_conversation_can_be_asked_and_one_that_is_gone_cannot() {
+fn only_a_live_conversation_can_be_asked() {
     let (ready, _) = first_line(TURN);
     let answers: Vec<String> =
         [ready].into_iter().chain(OWN_FILES.lines()).map(|line| format!("{line}\n")).collect();
-    let live = stage(&answers.iter().map(String::as_str).collect::<Vec<_>>());
+    let live = replay(&answers.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(live.claude.is_live());
-    let files = live.claude.rewind_files(MESSAGE, Trial::Dry).unwrap();
+    let files = live.claude.rewind_files(MESSAGE, RestoreMode::DryRun).unwrap();
     assert_eq!(files, Some(NativeFiles { paths: vec!["/proj/a.txt".into()] }));
 
-    let Stage { claude: gone, said, sandbox } = stage_with(Sandbox::new(), "#!/bin/sh\nexit 0\n");
-    let last = said.iter().find(|said| matches!(said, ChatEvent::Gone(_)));
+    let ReplayedAgent { claude: gone, received, sandbox } =
+        replay_script(Sandbox::new(), "#!/bin/sh\nexit 0\n");
+    let last = received.iter().find(|event| matches!(event, ChatEvent::Ended(_)));
     assert!(last.is_some() && !gone.is_live());
-    let refused = gone.rewind_files(MESSAGE, Trial::Real);
-    assert!(matches!(refused, Err(NativeFilesError::Agent(AgentError::Gone(_)))), "{refused:?}");
-    assert!(matches!(gone.prompt(MESSAGE, "one"), Err(AgentError::Gone(_))));
+    let refused = gone.rewind_files(MESSAGE, RestoreMode::Apply);
+    assert!(matches!(refused, Err(NativeFilesError::Agent(AgentError::Ended(_)))), "{refused:?}");
+    assert!(matches!(gone.prompt(MESSAGE, "one"), Err(AgentError::Ended(_))));
     drop(sandbox);
 }

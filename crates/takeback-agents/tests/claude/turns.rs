@@ -1,18 +1,18 @@
-//! A turn as the host hears it: text and calls, permission, interruption, failure, death.
+//! The events of a turn: text and calls, permission, interrupt, failure, and the end of the program.
 
 use serde_json::json;
 use takeback_agents::{
-    AgentError, ChatAgent as _, ChatEvent, Decision, NativeFilesError, Trial, TurnResult,
+    AgentError, ChatAgent as _, ChatEvent, Decision, NativeFilesError, RestoreMode, TurnResult,
 };
 use takeback_core::rewind::RewindRequest;
 
-use crate::lab::{Wishes, lab, run, trusting};
+use crate::lab::{LabOptions, lab, run, trusting};
 
-/// What was said of calls, without their ids and places in the log.
-fn calls(heard: &[ChatEvent]) -> Vec<String> {
+/// Describes the events of calls, without their ids and positions in the log.
+fn calls(events: &[ChatEvent]) -> Vec<String> {
     let mut lines = Vec::new();
-    for said in heard {
-        match said {
+    for event in events {
+        match event {
             ChatEvent::Tool { title, .. } => lines.push(title.clone()),
             ChatEvent::ToolEnd { ok, line, changes, .. } => {
                 let changed = changes.map_or(0, |(from, to)| to.0 - from.0);
@@ -24,8 +24,8 @@ fn calls(heard: &[ChatEvent]) -> Vec<String> {
     lines
 }
 
-fn text(heard: &[ChatEvent]) -> String {
-    let pieces = heard.iter().map(|said| match said {
+fn text(events: &[ChatEvent]) -> String {
+    let pieces = events.iter().map(|event| match event {
         ChatEvent::Text(text) => text.as_str(),
         ChatEvent::TextEnd => "|",
         _ => "",
@@ -34,7 +34,7 @@ fn text(heard: &[ChatEvent]) -> String {
 }
 
 #[test]
-fn write_and_shell_are_told_and_taken_back() {
+fn write_and_shell_are_reported_and_rewound() {
     let Some(mut lab) = trusting() else { return };
     lab.sandbox.write("mine.txt", "mine\n");
     let before = lab.sandbox.tree();
@@ -45,7 +45,7 @@ fn write_and_shell_are_told_and_taken_back() {
         lab.edit("nowhere.ts", "a", "b"),
         "All done."
     ]);
-    let (message, heard) = lab.turn("one", &script);
+    let (message, events) = lab.turn("one", &script);
     let expected = [
         "Write utils.ts",
         "ok created (1)",
@@ -55,20 +55,21 @@ fn write_and_shell_are_told_and_taken_back() {
         "failed exit 3: no (0)",
         "Edit nowhere.ts",
     ];
-    let calls = calls(&heard);
+    let calls = calls(&events);
     assert_eq!(calls[..7], expected, "{calls:#?}");
     assert!(calls[7].starts_with("failed File does not exist."), "{calls:#?}");
     assert_eq!(calls.len(), 8);
-    assert_eq!(text(&heard), "First.|All done.|");
-    let prompted = heard.iter().filter(|said| matches!(said, ChatEvent::Prompted { .. })).count();
-    assert_eq!(prompted, 1, "{heard:#?}");
+    assert_eq!(text(&events), "First.|All done.|");
+    let prompted =
+        events.iter().filter(|event| matches!(event, ChatEvent::PromptAccepted { .. })).count();
+    assert_eq!(prompted, 1, "{events:#?}");
     let point = lab.point_of(&message);
-    let told = heard.iter().any(|said| {
-        matches!(said, ChatEvent::Prompted { message: m, session: Some(_), point: Some(p) }
+    let told = events.iter().any(|event| {
+        matches!(event, ChatEvent::PromptAccepted { message: m, session: Some(_), point: Some(p) }
             if *m == message && p.id == point)
     });
-    assert!(told, "{heard:#?}");
-    assert!(matches!(heard[0], ChatEvent::Ready { .. }), "{heard:#?}");
+    assert!(told, "{events:#?}");
+    assert!(matches!(events[0], ChatEvent::Ready { .. }), "{events:#?}");
     assert!(lab.sandbox.exists("shell.txt") && !lab.sandbox.exists("mine.txt"));
 
     let receipt = lab.rewind_to(&message);
@@ -85,7 +86,7 @@ fn each_prompt_has_a_point_and_turns_come_one_at_a_time() {
     assert!(matches!(busy, Err(AgentError::Busy)), "{busy:?}");
     let cut = lab.claude.cut(&first);
     assert!(matches!(cut, Err(AgentError::Busy)), "{cut:?}");
-    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
     assert_eq!(lab.sandbox.read("a.txt"), "2\n");
     lab.rewind_to(&second);
     assert_eq!(lab.sandbox.read("a.txt"), "1\n");
@@ -94,19 +95,19 @@ fn each_prompt_has_a_point_and_turns_come_one_at_a_time() {
 }
 
 #[test]
-fn what_needs_leave_is_asked_for() {
-    let Some(lab) = lab(&Wishes::default()) else { return };
+fn calls_that_need_permission_are_asked_for() {
+    let Some(lab) = lab(&LabOptions::default()) else { return };
     lab.prompt("one", &json!([lab.write("a.txt", "1\n"), run("touch b.txt; exit 0"), "ok"]));
     let (asked, _) = lab.asked();
     assert_eq!((asked.title.as_str(), asked.detail.as_str()), ("Write a.txt", "1\n"));
     assert!(!lab.sandbox.exists("a.txt"));
     lab.claude.decide(&asked.request, Decision::Allow).unwrap();
-    let (shell, heard) = lab.asked();
-    assert_eq!(calls(&heard), ["ok created (1)", "$ touch b.txt; exit 0"]);
+    let (shell, events) = lab.asked();
+    assert_eq!(calls(&events), ["ok created (1)", "$ touch b.txt; exit 0"]);
     assert_eq!(shell.title, "$ touch b.txt; exit 0");
     lab.claude.decide(&shell.request, Decision::Deny("not that".to_owned())).unwrap();
-    let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    assert_eq!(calls(&heard), ["failed not allowed (0)"]);
+    let events = lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    assert_eq!(calls(&events), ["failed not allowed (0)"]);
     assert!(lab.sandbox.exists("a.txt") && !lab.sandbox.exists("b.txt"));
     let again = lab.claude.decide(&shell.request, Decision::Allow);
     assert!(matches!(again, Err(AgentError::Refused(_))), "{again:?}");
@@ -115,8 +116,8 @@ fn what_needs_leave_is_asked_for() {
 }
 
 #[test]
-fn what_is_always_allowed_is_not_asked_again_inside_the_folder() {
-    let Some(lab) = lab(&Wishes::default()) else { return };
+fn always_allowed_calls_are_not_asked_again_inside_the_folder() {
+    let Some(lab) = lab(&LabOptions::default()) else { return };
     std::os::unix::fs::symlink(lab.sandbox.outside(), lab.sandbox.at("link")).unwrap();
     let writes = [lab.write("a.txt", "1\n"), lab.write("b.txt", "2\n")];
     lab.prompt("one", &json!([writes[0], writes[1], lab.write("link/c.txt", "3\n"), "ok"]));
@@ -126,18 +127,18 @@ fn what_is_always_allowed_is_not_asked_again_inside_the_folder() {
     assert_eq!((asked.title.as_str(), asked.detail.as_str()), ("Write link/c.txt", "3\n"));
     assert_eq!(lab.sandbox.read("b.txt"), "2\n");
     lab.claude.decide(&asked.request, Decision::Deny("no".to_owned())).unwrap();
-    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
     assert!(!lab.sandbox.outside().join("c.txt").exists());
 }
 
 #[test]
-fn what_a_person_does_while_leave_is_asked_for_stays() {
-    let Some(mut lab) = lab(&Wishes::default()) else { return };
+fn a_users_edit_during_a_permission_question_stays() {
+    let Some(mut lab) = lab(&LabOptions::default()) else { return };
     let message = lab.prompt("one", &json!([run("echo agent > agent.txt; exit 0"), "ok"]));
     let (asked, _) = lab.asked();
     lab.sandbox.write("person.txt", "person\n");
     lab.claude.decide(&asked.request, Decision::Allow).unwrap();
-    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
     assert!(lab.sandbox.exists("agent.txt"));
     let receipt = lab.rewind_to(&message);
     assert!(!lab.sandbox.exists("agent.txt"), "{receipt:#?}");
@@ -150,15 +151,15 @@ fn an_interrupted_turn_ends_and_the_next_one_runs() {
     lab.claude.interrupt().unwrap();
     let script = json!([run("echo 1 > one.txt; sleep 300; echo 2 > two.txt"), "never"]);
     let message = lab.prompt("one", &script);
-    lab.until(|said| matches!(said, ChatEvent::Tool { .. }));
+    lab.until(|event| matches!(event, ChatEvent::Tool { .. }));
     while !lab.sandbox.exists("one.txt") {
         std::thread::yield_now();
     }
     lab.claude.interrupt().unwrap();
-    let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
-    let ChatEvent::ToolEnd { ok: false, changes: Some((from, to)), .. } = &heard[0] else {
-        panic!("{heard:#?}")
+    let events = lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    assert_eq!(events.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
+    let ChatEvent::ToolEnd { ok: false, changes: Some((from, to)), .. } = &events[0] else {
+        panic!("{events:#?}")
     };
     assert_eq!(to.0 - from.0, 1, "one.txt");
     lab.turn("two", &json!(["fine"]));
@@ -167,16 +168,20 @@ fn an_interrupted_turn_ends_and_the_next_one_runs() {
 }
 
 #[test]
-fn a_turn_can_be_interrupted_before_it_has_begun_and_while_it_asks() {
-    let Some(lab) = lab(&Wishes::default()) else { return };
+fn a_turn_can_be_interrupted_before_it_starts_and_while_it_asks() {
+    let Some(lab) = lab(&LabOptions::default()) else { return };
     for number in 0..2 {
         lab.prompt("one", &json!([lab.write("a.txt", "1\n"), "never"]));
         if number == 1 {
             lab.asked();
         }
         lab.claude.interrupt().unwrap();
-        let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-        assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)), "{heard:#?}");
+        let events = lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+        assert_eq!(
+            events.last(),
+            Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)),
+            "{events:#?}"
+        );
     }
     lab.turn("two", &json!(["fine"]));
     assert!(!lab.sandbox.exists("a.txt"));
@@ -187,13 +192,16 @@ fn a_model_that_refuses_fails_the_turn_and_not_the_session() {
     let Some(lab) = trusting() else { return };
     // The model answers a script that it cannot read with an error of its API.
     lab.claude.prompt("00000000-0000-4000-8000-000000000099", "<<LAB [ LAB>>").unwrap();
-    let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    assert!(matches!(heard.last(), Some(ChatEvent::TurnEnd(TurnResult::Failed(_)))), "{heard:#?}");
+    let events = lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    assert!(
+        matches!(events.last(), Some(ChatEvent::TurnEnd(TurnResult::Failed(_)))),
+        "{events:#?}"
+    );
     lab.turn("two", &json!(["fine"]));
 }
 
 #[test]
-fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
+fn a_killed_program_ends_and_its_changes_can_be_rewound() {
     let Some(mut lab) = trusting() else { return };
     lab.turn("zero", &json!(["hello"]));
     let subagent = json!([run("echo $$ > one.txt; exec sleep 60"), "never"]);
@@ -206,19 +214,19 @@ fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
     assert!(lab.claude.is_live());
     let pid = rustix::process::Pid::from_raw(lab.pid()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    let heard = lab.until(|said| matches!(said, ChatEvent::Gone(_)));
-    let [.., ChatEvent::TurnEnd(TurnResult::Failed(_)), ChatEvent::Gone(why)] = heard.as_slice()
+    let events = lab.until(|event| matches!(event, ChatEvent::Ended(_)));
+    let [.., ChatEvent::TurnEnd(TurnResult::Failed(_)), ChatEvent::Ended(why)] = events.as_slice()
     else {
-        panic!("{heard:#?}")
+        panic!("{events:#?}")
     };
     assert!(!why.is_empty());
     assert!(!lab.claude.is_live());
     let shell = format!("/proc/{}/environ", lab.sandbox.read("one.txt").trim());
     assert_eq!(std::fs::read(shell).unwrap_or_default(), b"", "its command has ended with it");
-    let rewound = lab.claude.rewind_files(&message, Trial::Real);
-    assert!(matches!(rewound, Err(NativeFilesError::Agent(AgentError::Gone(_)))), "{rewound:?}");
+    let rewound = lab.claude.rewind_files(&message, RestoreMode::Apply);
+    assert!(matches!(rewound, Err(NativeFilesError::Agent(AgentError::Ended(_)))), "{rewound:?}");
     let prompt = lab.claude.prompt("00000000-0000-4000-8000-000000000099", "x");
-    assert!(matches!(prompt, Err(AgentError::Gone(_))), "{prompt:?}");
+    assert!(matches!(prompt, Err(AgentError::Ended(_))), "{prompt:?}");
     let sessions = lab.sandbox.workspace.store.sessions().unwrap();
     assert_eq!(sessions.len(), 2, "{sessions:#?}");
     assert!(sessions.iter().all(|session| session.open_turn.is_none()), "{sessions:#?}");
@@ -234,15 +242,16 @@ fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
 }
 
 #[test]
-fn what_goes_on_in_the_background_is_the_agents_until_it_ends() {
+fn a_background_command_is_the_agents_until_it_ends() {
     let Some(mut lab) = trusting() else { return };
     let input = json!({ "command": "until [ -e go ]; do sleep 0.1; done; echo x > late.txt",
         "run_in_background": true });
-    let (message, heard) = lab.turn("one", &json!([[{ "name": "Bash", "input": input }], "later"]));
-    assert!(calls(&heard)[1].starts_with("ok runs in the background"), "{heard:#?}");
+    let (message, events) =
+        lab.turn("one", &json!([[{ "name": "Bash", "input": input }], "later"]));
+    assert!(calls(&events)[1].starts_with("ok runs in the background"), "{events:#?}");
     lab.sandbox.write("go", "");
-    let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    assert!(heard.contains(&ChatEvent::TurnBegin), "{heard:#?}");
+    let events = lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    assert!(events.contains(&ChatEvent::TurnBegin), "{events:#?}");
     assert!(lab.sandbox.exists("late.txt"));
     let point = lab.point_of(&message);
     lab.sandbox.reopen();
@@ -276,34 +285,34 @@ fn closing_in_the_middle_of_a_turn_ends_the_program_and_the_session() {
     };
     assert!(sessions.iter().all(is_over), "{sessions:#?}");
     let late = lab.claude.prompt("00000000-0000-4000-8000-000000000099", "x");
-    assert!(matches!(late, Err(AgentError::Gone(_))), "{late:?}");
+    assert!(matches!(late, Err(AgentError::Ended(_))), "{late:?}");
     lab.rewind_to(&message);
     assert!(!lab.sandbox.exists("one.txt"));
 }
 
 #[test]
-fn a_subagent_in_the_background_goes_on_until_it_is_interrupted() {
+fn a_background_subagent_runs_until_it_is_interrupted() {
     let Some(lab) = trusting() else { return };
     let command = "echo 1 > one.txt; until [ -e go ]; do sleep 0.1; done; echo 2 > two.txt";
     let mut task = lab.task("a job", &json!([run(command), "never"]));
     task["input"]["run_in_background"] = json!(true);
-    let (_, heard) = lab.turn("one", &json!([[task], "later"]));
-    assert!(!calls(&heard).contains(&"failed interrupted (0)".to_owned()), "{heard:#?}");
+    let (_, events) = lab.turn("one", &json!([[task], "later"]));
+    assert!(!calls(&events).contains(&"failed interrupted (0)".to_owned()), "{events:#?}");
     while !lab.sandbox.exists("one.txt") {
         std::thread::yield_now();
     }
     lab.claude.interrupt().unwrap();
-    let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
-    let ended = |said: &&ChatEvent| matches!(said, ChatEvent::ToolEnd { ok: false, .. });
-    assert_eq!(heard.iter().filter(ended).count(), 1, "{heard:#?}");
-    assert!(lab.claude.is_live(), "it did not have to be ended for that");
+    let events = lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    assert_eq!(events.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
+    let ended = |event: &&ChatEvent| matches!(event, ChatEvent::ToolEnd { ok: false, .. });
+    assert_eq!(events.iter().filter(ended).count(), 1, "{events:#?}");
+    assert!(lab.claude.is_live(), "it was not killed for that");
     assert!(lab.sandbox.workspace.store.live_calls().unwrap().is_empty());
     lab.sandbox.write("go", "");
     lab.claude.interrupt().unwrap();
-    let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    let events = lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
     assert_eq!(
-        heard.last(),
+        events.last(),
         Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)),
         "also without a turn"
     );

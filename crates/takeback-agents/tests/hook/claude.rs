@@ -46,7 +46,7 @@ fn in_session(session: &str, prompt: Option<&str>, hook_event: HookEvent) -> Hoo
     }
 }
 
-/// In the terminal, where a person is asked for permissions.
+/// In the terminal, where the user is asked for permissions.
 fn later(event: &str, prompt: &str, kind: Kind) -> HookEvent {
     in_session(TERMINAL, Some(prompt), hook_event(event, kind))
 }
@@ -60,7 +60,7 @@ fn call(id: &str, tool: &str, input: Value) -> ToolCall {
 }
 
 #[test]
-fn what_the_program_gives_is_understood() {
+fn recorded_payloads_are_parsed() {
     let write = || {
         let input = json!({"file_path": "/home/user/project/subagent.txt", "content": "by sub\n"});
         call("toolu_7412de9b230d43a5bf90f9", "Write", input)
@@ -139,7 +139,7 @@ fn what_the_program_gives_is_understood() {
 }
 
 #[test]
-fn the_transcript_tells_which_message_a_prompt_became() {
+fn the_transcript_has_the_message_of_a_prompt() {
     let transcript = include_bytes!("recorded/claude/transcript.jsonl");
     let message = Some("99dd7f58-92d2-41fb-a826-8a66232e01b8".to_owned());
     assert_eq!((CLAUDE.transcript.message.unwrap())(transcript, PROMPT), message);
@@ -153,7 +153,7 @@ fn the_transcript_tells_which_message_a_prompt_became() {
 }
 
 #[test]
-fn a_prompt_of_a_fork_is_not_one_that_it_copied() {
+fn a_forks_prompt_is_not_a_copied_one() {
     let transcript = include_bytes!("recorded/claude/forks/by_option.jsonl");
     let message = Some("18a49861-cfdc-45d3-b146-57a0550c82cc".to_owned());
     assert_eq!(
@@ -163,7 +163,7 @@ fn a_prompt_of_a_fork_is_not_one_that_it_copied() {
 }
 
 #[test]
-fn that_a_turn_was_interrupted_is_no_prompt() {
+fn an_interrupt_notice_is_not_a_prompt() {
     let transcript = include_bytes!("recorded/claude/ends/main.jsonl");
     let message = Some("248c388a-d526-42a0-b8e0-96844e0f3c81".to_owned());
     assert_eq!(
@@ -180,7 +180,7 @@ fn that_a_turn_was_interrupted_is_no_prompt() {
 }
 
 #[test]
-fn what_is_no_event_is_said_to_be_none() {
+fn invalid_payloads_are_errors() {
     let parse = |given: &str| CLAUDE.parse(given.as_bytes(), None).unwrap_err();
     assert!(matches!(parse("{"), PayloadError::Malformed { .. }));
     assert!(matches!(parse("[]"), PayloadError::Malformed { .. }));

@@ -8,7 +8,7 @@ use takeback_agents::{
 };
 use takeback_core::{CallTargets, Outcome};
 
-use crate::recorded::{all_are_parsed_as, given};
+use crate::recorded::{all_are_parsed_as, payload};
 
 const SESSION: &str = "01a1e141-1168-76e2-b14a-d62943403594";
 const SUBAGENT: &str = "01a1e141-152c-7ac1-bae9-fc377addd69a";
@@ -76,12 +76,12 @@ fn later(event: &str, kind: Kind) -> HookEvent {
 }
 
 fn prompt(recording: &str) -> Kind {
-    let given: Value = serde_json::from_slice(&given("codex", recording)).unwrap();
+    let given: Value = serde_json::from_slice(&payload("codex", recording)).unwrap();
     Kind::Prompt { text: given["prompt"].as_str().unwrap().to_owned() }
 }
 
 #[test]
-fn what_the_program_gives_is_understood() {
+fn recorded_payloads_are_parsed() {
     let before = |call: ToolCall| hook_event("PreToolUse", Kind::BeforeTool(call));
     let after =
         |call: ToolCall| hook_event("PostToolUse", Kind::AfterTool(call, Outcome::Done.into()));
@@ -103,7 +103,7 @@ fn what_the_program_gives_is_understood() {
         prompt: None,
         ..of_other("UserPromptSubmit", Kind::Irrelevant)
     };
-    // Its own conversation stands in another field here.
+    // Its own conversation is in another field here.
     let stopped = HookEvent {
         transcript: Some(transcript("22-08-20", SESSION)),
         ..of_subagent("SubagentStop", Kind::SubagentStop)
@@ -142,7 +142,7 @@ fn what_the_program_gives_is_understood() {
 }
 
 #[test]
-fn a_patch_names_its_files_and_a_command_that_carries_one_may_do_more() {
+fn a_patch_names_its_files_and_a_command_with_a_patch_may_write_anything() {
     let touched = |tool: &str, command: &str| {
         let input = json!({ "command": command });
         call_targets(&default_tools(), tool, &input, Some(Path::new(PROJECT)))

@@ -9,7 +9,7 @@ use takeback_agents::{
 };
 use takeback_core::{CallTargets, Outcome};
 
-use crate::recorded::{all_are_parsed_as, given, names_of, sent_at};
+use crate::recorded::{all_are_parsed_as, names_of, payload, sent_at};
 
 const SESSION: &str = "5b1f3c52-5d0e-4a43-9b1c-0d6a4f0a6f11";
 const SUBAGENT: &str = "476ae9f1-7efc-4d47-9256-8b8006910d8c";
@@ -34,8 +34,8 @@ fn of_subagent(event: &str, kind: Kind) -> HookEvent {
     HookEvent { subagent: Some(SUBAGENT.to_owned()), ..hook_event(event, kind) }
 }
 
-/// As an event that tells where the conversation lies.
-fn told_where(hook_event: HookEvent) -> HookEvent {
+/// As an event that names the transcript.
+fn with_transcript(hook_event: HookEvent) -> HookEvent {
     let transcript =
         format!("/home/user/.copilot/session-state/{}/events.jsonl", hook_event.session);
     HookEvent { transcript: Some(PathBuf::from(transcript)), ..hook_event }
@@ -59,7 +59,7 @@ fn create() -> ToolCall {
 }
 
 #[test]
-fn what_the_program_gives_is_understood() {
+fn recorded_payloads_are_parsed() {
     let pre = |call: ToolCall| hook_event("preToolUse", Kind::BeforeTool(call));
     let post = |call: ToolCall, outcome: Outcome| {
         hook_event("postToolUse", Kind::AfterTool(call, outcome.into()))
@@ -118,7 +118,7 @@ fn what_the_program_gives_is_understood() {
             ),
             ("preToolUse-bash-exit-3", pre(fails())),
             ("postToolUse-bash-exit-3", post(fails(), Outcome::Done)),
-            ("agentStop-first", told_where(hook_event("agentStop", Kind::TurnEnd))),
+            ("agentStop-first", with_transcript(hook_event("agentStop", Kind::TurnEnd))),
             ("sessionEnd-first", hook_event("sessionEnd", Kind::SessionEnd)),
             ("sessionStart-resume", hook_event("sessionStart", Kind::SessionStart)),
             (
@@ -131,15 +131,15 @@ fn what_the_program_gives_is_understood() {
             ("preToolUse-bash-async", pre(started())),
             ("postToolUse-bash-async", post(started(), Outcome::Background)),
             ("preToolUse-task", hook_event("preToolUse", Kind::Irrelevant)),
-            ("subagentStart", told_where(of_subagent("subagentStart", Kind::SubagentStart))),
+            ("subagentStart", with_transcript(of_subagent("subagentStart", Kind::SubagentStart))),
             ("userPromptSubmitted-subagent", of_subagent("userPromptSubmitted", Kind::Irrelevant)),
             ("preToolUse-subagent-create", of_subagent("preToolUse", Kind::BeforeTool(written()))),
             (
                 "postToolUse-subagent-create",
                 of_subagent("postToolUse", Kind::AfterTool(written(), Outcome::Done.into())),
             ),
-            ("agentStop-subagent", told_where(of_subagent("agentStop", Kind::Irrelevant))),
-            ("subagentStop", told_where(of_subagent("subagentStop", Kind::SubagentStop))),
+            ("agentStop-subagent", with_transcript(of_subagent("agentStop", Kind::Irrelevant))),
+            ("subagentStop", with_transcript(of_subagent("subagentStop", Kind::SubagentStop))),
             ("postToolUse-task", hook_event("postToolUse", Kind::Irrelevant)),
             (
                 "userPromptSubmitted-notification",
@@ -156,7 +156,7 @@ fn what_the_program_gives_is_understood() {
 
 /// As in a trusted folder whose `.claude/settings.json` has hooks.
 #[test]
-fn hooks_of_claude_code_are_given_what_says_itself_what_happened() {
+fn payloads_for_claude_code_hooks_name_their_event() {
     let session = "023fb2ce-7720-4aa5-8b9d-78203b489ce0";
     let subagent = "c02e66d6-5a94-41ed-b26e-269396dbf904";
     let hook_event = |event: &str, kind| in_session(session, hook_event(event, kind));
@@ -201,22 +201,22 @@ fn hooks_of_claude_code_are_given_what_says_itself_what_happened() {
                 hook_event("PostToolUseFailure", Kind::AfterTool(edit, Outcome::Failed.into())),
             ),
             ("PreToolUse-Agent", hook_event("PreToolUse", Kind::Irrelevant)),
-            ("SubagentStart", told_where(of_subagent("SubagentStart", Kind::SubagentStart))),
+            ("SubagentStart", with_transcript(of_subagent("SubagentStart", Kind::SubagentStart))),
             ("PreToolUse-subagent-Write", of_subagent("PreToolUse", Kind::BeforeTool(by_other))),
-            ("Stop-subagent", told_where(of_subagent("Stop", Kind::Irrelevant))),
-            ("SubagentStop", told_where(of_subagent("SubagentStop", Kind::SubagentStop))),
-            ("Stop", told_where(hook_event("Stop", Kind::TurnEnd))),
+            ("Stop-subagent", with_transcript(of_subagent("Stop", Kind::Irrelevant))),
+            ("SubagentStop", with_transcript(of_subagent("SubagentStop", Kind::SubagentStop))),
+            ("Stop", with_transcript(hook_event("Stop", Kind::TurnEnd))),
             ("SessionEnd", hook_event("SessionEnd", Kind::SessionEnd)),
         ],
     );
 }
 
-/// Copilot CLI has hooks of its own: what it does is not told twice, and not as Claude Code's.
+/// Copilot CLI has its own hooks: its actions must not be recorded twice, nor as Claude Code's.
 #[test]
-fn what_copilot_gives_hooks_of_claude_code_is_not_taken_for_claude_codes() {
+fn copilot_payloads_for_claude_code_hooks_are_refused() {
     for name in names_of("copilot/as-claude") {
-        let hook_event = CLAUDE.parse(&given("copilot/as-claude", &name), None);
-        // Of this one Copilot CLI spells the names as it does for its own.
+        let hook_event = CLAUDE.parse(&payload("copilot/as-claude", &name), None);
+        // In this one Copilot CLI spells the keys as in its own payloads.
         let is_its_own = name == "SubagentStart";
         match hook_event.unwrap_err() {
             PayloadError::OtherAgent { agent: "claude", by: "Copilot CLI" } if !is_its_own => {}
@@ -227,7 +227,7 @@ fn what_copilot_gives_hooks_of_claude_code_is_not_taken_for_claude_codes() {
 }
 
 #[test]
-fn arguments_may_be_json_in_a_text() {
+fn arguments_may_be_json_in_a_string() {
     let recorded = include_bytes!("recorded/copilot/preToolUse-create.json");
     let mut given: Value = serde_json::from_slice(recorded).unwrap();
     given["toolArgs"] = json!(given["toolArgs"].to_string());
@@ -238,7 +238,7 @@ fn arguments_may_be_json_in_a_text() {
 }
 
 #[test]
-fn without_the_name_of_what_happened_nothing_is_understood() {
+fn without_an_event_name_parsing_fails() {
     let given = include_bytes!("recorded/copilot/preToolUse-create.json");
     let error = COPILOT.parse(given, None).unwrap_err();
     assert!(
@@ -264,7 +264,7 @@ fn edits_name_their_files_and_a_command_may_write_anything() {
 }
 
 #[test]
-fn every_hook_says_when_it_was_sent() {
+fn every_payload_has_its_time() {
     let at = sent_at(&COPILOT, "copilot", "postToolUse-bash");
     assert_eq!(at, Some(1_794_780_190_152));
     let as_claude = sent_at(&COPILOT, "copilot/as-claude", "PostToolUse-Bash");

@@ -13,9 +13,9 @@ use takeback_agents::{
     AGENTS, AgentKind, CLAUDE, CODEX, COPILOT, GEMINI, HookEventKind as Kind, TranscriptEndKind,
 };
 
-use crate::recorded::given;
+use crate::recorded::payload;
 
-/// A recorded transcript. What the program tells its model is left out, folders are replaced.
+/// A recorded transcript, without the program's instructions to its model, and with other folders.
 fn transcript(name: &str) -> Vec<u8> {
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hook/recorded");
     fs::read(recorded.join(name)).unwrap()
@@ -30,15 +30,15 @@ fn end(agent: &AgentKind, transcript: &[u8], call: &str) -> Option<(TranscriptEn
     Some((end.how, end.at.unwrap().0))
 }
 
-/// The name that the hook before a call gives it.
+/// The id that the hook before a call gives it.
 fn called(agent: &AgentKind, folder: &str, name: &str) -> String {
-    let hook_event = agent.parse(&given(folder, name), name.split('-').next()).unwrap();
+    let hook_event = agent.parse(&payload(folder, name), name.split('-').next()).unwrap();
     let Kind::BeforeTool(call) = hook_event.kind else { panic!("{hook_event:?}") };
     call.id
 }
 
 #[test]
-fn what_is_no_transcript_tells_nothing() {
+fn a_text_that_is_not_a_transcript_has_no_ends() {
     for agent in AGENTS {
         for text in ["", "\n", "{", "call", "{\"call\": 1}\n[\"call\"]\ncall", "\u{fffd}call\n"] {
             assert_eq!(agent.transcript.ends(text.as_bytes(), &["call"]), [], "{agent:?} {text}");
@@ -47,10 +47,10 @@ fn what_is_no_transcript_tells_nothing() {
     }
 }
 
-/// A hook reads the last megabyte. Lines without the call are not read as JSON; the bound leaves room for a
+/// A hook reads the last megabyte. Lines without the call are not parsed; the limit leaves room for a
 /// busy machine and a build without optimisation.
 #[test]
-fn a_megabyte_is_searched_in_no_time() {
+fn a_megabyte_is_searched_fast() {
     let recorded = [
         (&CLAUDE, "claude/ends/main.jsonl", "toolu_a40bc5384ee746bba1c111"),
         (&CODEX, "codex/ends/rollout.jsonl", "call_01001e36e28e"),

@@ -1,4 +1,4 @@
-//! Settings as people write them, with and without something that runs after an edit.
+//! Settings as people write them, with and without a hook that runs after an edit.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
@@ -12,13 +12,13 @@ use takeback_agents::{
 };
 use tempfile::TempDir;
 
-struct Desk {
+struct SettingsFixture {
     _dir: TempDir,
     homes: Homes,
     project: PathBuf,
 }
 
-impl Desk {
+impl SettingsFixture {
     fn new() -> Self {
         let dir = TempDir::new().unwrap();
         let homes = Homes { user: dir.path().join("home"), variable: |_| None };
@@ -36,7 +36,7 @@ impl Desk {
         self.put(&self.project.join(file), text.as_bytes());
     }
 
-    /// Below the agent's folder of the user.
+    /// Below the agent's folder in the user's home.
     fn in_home(&self, agent: &AgentKind, file: &str, text: &str) {
         self.put(&agent.home.path(&self.homes).join(file), text.as_bytes());
     }
@@ -64,57 +64,57 @@ fn settings(event: &str, matcher: &str, command: &str) -> String {
 #[test]
 fn without_settings_there_is_none() {
     for agent in AGENTS {
-        assert!(!Desk::new().has_other(agent), "{agent:?}");
+        assert!(!SettingsFixture::new().has_other(agent), "{agent:?}");
     }
 }
 
 #[test]
-fn takebacks_own_hooks_do_not_count() {
+fn own_hooks_do_not_count() {
     for agent in AGENTS {
-        let desk = Desk::new();
+        let fixture = SettingsFixture::new();
         let program = HookProgram { word: "/usr/bin/takeback", runs: &|_| true };
         let own = add_hooks(agent, None, &program).unwrap().unwrap();
         for scope in [HookScope::User, HookScope::Project] {
-            desk.put(&agent.hooks_file(scope, &desk.homes, &desk.project), &own);
+            fixture.put(&agent.hooks_file(scope, &fixture.homes, &fixture.project), &own);
         }
-        assert!(!desk.has_other(agent), "{agent:?}");
+        assert!(!fixture.has_other(agent), "{agent:?}");
     }
 }
 
 #[test]
-fn a_formatter_beside_takebacks_counts() {
+fn a_formatter_next_to_own_hooks_counts() {
     for (agent, file, event, matcher) in GROUPED {
-        let desk = Desk::new();
+        let fixture = SettingsFixture::new();
         let formats = settings(event, matcher, "npx prettier --write .");
         let program = HookProgram { word: "takeback", runs: &|_| true };
         let both = add_hooks(agent, Some(formats.as_bytes()), &program).unwrap().unwrap();
-        desk.put(&agent.home.path(&desk.homes).join(file), &both);
-        assert!(desk.has_other(agent), "{agent:?}");
+        fixture.put(&agent.home.path(&fixture.homes).join(file), &both);
+        assert!(fixture.has_other(agent), "{agent:?}");
     }
 }
 
 #[test]
 fn a_formatter_of_the_project_counts() {
     for (agent, file, event, matcher) in GROUPED {
-        let desk = Desk::new();
+        let fixture = SettingsFixture::new();
         let formats = settings(event, matcher, "gofmt -w .");
-        desk.in_project(&format!(".{}/{file}", agent.name), &formats);
-        assert!(desk.has_other(agent), "{agent:?}");
+        fixture.in_project(&format!(".{}/{file}", agent.name), &formats);
+        assert!(fixture.has_other(agent), "{agent:?}");
     }
-    let desk = Desk::new();
-    desk.in_project(".claude/settings.local.json", &settings("PostToolUse", "", "gofmt -w ."));
-    assert!(desk.has_other(&CLAUDE));
+    let fixture = SettingsFixture::new();
+    fixture.in_project(".claude/settings.local.json", &settings("PostToolUse", "", "gofmt -w ."));
+    assert!(fixture.has_other(&CLAUDE));
 }
 
 #[test]
-fn a_hook_for_another_tool_or_another_moment_does_not_count() {
+fn a_hook_for_another_tool_or_event_does_not_count() {
     for (agent, file, event, matcher) in GROUPED {
         let before = agent.hooks.iter().map(|hook| hook.event);
         let before = before.filter(|name| name.starts_with("Pre") || name.starts_with("Before"));
         for (event, matcher) in before.map(|name| (name, matcher)).chain([(event, "Bash")]) {
-            let desk = Desk::new();
-            desk.in_home(agent, file, &settings(event, matcher, "npx prettier --write ."));
-            assert!(!desk.has_other(agent), "{agent:?} {event} {matcher}");
+            let fixture = SettingsFixture::new();
+            fixture.in_home(agent, file, &settings(event, matcher, "npx prettier --write ."));
+            assert!(!fixture.has_other(agent), "{agent:?} {event} {matcher}");
         }
     }
 }
@@ -126,19 +126,19 @@ fn copilot_reads_every_file_in_its_folders() {
             "{{\"version\":1,\"hooks\":{{\"{event}\":[{{\"type\":\"command\",\"bash\":\"{bash}\"}}]}}}}"
         )
     };
-    let desk = Desk::new();
-    desk.in_home(&COPILOT, "hooks/log.json", &hook("preToolUse", "date"));
-    assert!(!desk.has_other(&COPILOT));
-    desk.in_project(".github/hooks/format.json", &hook("postToolUse", "npx prettier --write ."));
-    assert!(desk.has_other(&COPILOT));
+    let fixture = SettingsFixture::new();
+    fixture.in_home(&COPILOT, "hooks/log.json", &hook("preToolUse", "date"));
+    assert!(!fixture.has_other(&COPILOT));
+    fixture.in_project(".github/hooks/format.json", &hook("postToolUse", "npx prettier --write ."));
+    assert!(fixture.has_other(&COPILOT));
 
-    let desk = Desk::new();
-    desk.in_home(&COPILOT, "hooks/format.json", &hook("postToolUse", "gofmt -w ."));
-    assert!(desk.has_other(&COPILOT));
+    let fixture = SettingsFixture::new();
+    fixture.in_home(&COPILOT, "hooks/format.json", &hook("postToolUse", "gofmt -w ."));
+    assert!(fixture.has_other(&COPILOT));
 
-    let desk = Desk::new();
-    desk.in_project(".claude/settings.json", &settings("PostToolUse", "Edit", "gofmt -w ."));
-    assert!(desk.has_other(&COPILOT), "it runs hooks of Claude Code, too");
+    let fixture = SettingsFixture::new();
+    fixture.in_project(".claude/settings.json", &settings("PostToolUse", "Edit", "gofmt -w ."));
+    assert!(fixture.has_other(&COPILOT), "it runs hooks of Claude Code, too");
 }
 
 #[test]
@@ -156,39 +156,39 @@ fn codex_has_hooks_in_its_config_too() {
         ("PreToolUse", "apply_patch", "date # PostToolUse", false),
         ("PostToolUse", "apply_patch", "takeback hook --agent codex", false),
     ] {
-        let desk = Desk::new();
-        desk.in_home(&CODEX, "config.toml", &config(event, matcher, command));
-        assert_eq!(desk.has_other(&CODEX), expected, "{event} {matcher} {command}");
+        let fixture = SettingsFixture::new();
+        fixture.in_home(&CODEX, "config.toml", &config(event, matcher, command));
+        assert_eq!(fixture.has_other(&CODEX), expected, "{event} {matcher} {command}");
     }
 }
 
 #[test]
-fn opencodes_plugins_are_not_looked_into() {
-    let desk = Desk::new();
-    desk.in_home(&OPENCODE, "plugins/format.js", "// tool.execute.after: prettier");
-    assert!(!desk.has_other(&OPENCODE));
+fn opencode_plugins_are_not_read() {
+    let fixture = SettingsFixture::new();
+    fixture.in_home(&OPENCODE, "plugins/format.js", "// tool.execute.after: prettier");
+    assert!(!fixture.has_other(&OPENCODE));
 }
 
 #[test]
-fn what_cannot_be_understood_is_none() {
-    let desk = Desk::new();
-    desk.in_home(&CLAUDE, "settings.json", "{\"hooks\": {\"PostToolUse\": ");
-    assert!(!desk.has_other(&CLAUDE));
-    desk.in_home(&CLAUDE, "settings.json", "{\"hooks\": {\"PostToolUse\": \"x\"}}");
-    assert!(!desk.has_other(&CLAUDE));
+fn settings_that_cannot_be_parsed_have_none() {
+    let fixture = SettingsFixture::new();
+    fixture.in_home(&CLAUDE, "settings.json", "{\"hooks\": {\"PostToolUse\": ");
+    assert!(!fixture.has_other(&CLAUDE));
+    fixture.in_home(&CLAUDE, "settings.json", "{\"hooks\": {\"PostToolUse\": \"x\"}}");
+    assert!(!fixture.has_other(&CLAUDE));
 }
 
-/// Every hook asks this. The bound leaves room for a busy machine and a build without optimisation.
+/// Every hook runs this check. The limit leaves room for a busy machine and a build without optimisation.
 #[test]
-fn it_is_cheap() {
-    let desk = Desk::new();
+fn the_check_is_fast() {
+    let fixture = SettingsFixture::new();
     for (agent, file, event, matcher) in GROUPED {
-        desk.in_home(agent, file, &settings(event, matcher, "takeback hook --agent claude"));
+        fixture.in_home(agent, file, &settings(event, matcher, "takeback hook --agent claude"));
     }
     for (agent, ..) in GROUPED {
         let began = Instant::now();
         for _ in 0..100 {
-            assert!(!desk.has_other(agent));
+            assert!(!fixture.has_other(agent));
         }
         let each = began.elapsed() / 100;
         assert!(each.as_millis() < 5, "{agent:?}: {each:?}");

@@ -8,7 +8,7 @@ use takeback_agents::{
 };
 use takeback_core::{CallTargets, Outcome};
 
-use crate::recorded::{all_are_parsed_as, given, sent_at};
+use crate::recorded::{all_are_parsed_as, payload, sent_at};
 
 const SESSION: &str = "f56d3ddc-949a-4978-b256-e640bf391ee0";
 const PROJECT: &str = "/home/user/project";
@@ -50,12 +50,12 @@ fn replace(id: &str, path: &str, old: &str, new: &str) -> ToolCall {
 }
 
 fn prompt(recording: &str) -> Kind {
-    let given: Value = serde_json::from_slice(&given("gemini", recording)).unwrap();
+    let given: Value = serde_json::from_slice(&payload("gemini", recording)).unwrap();
     Kind::Prompt { text: given["prompt"].as_str().unwrap().to_owned() }
 }
 
 #[test]
-fn what_the_program_gives_is_understood() {
+fn recorded_payloads_are_parsed() {
     let before = |call: ToolCall| hook_event("BeforeTool", Kind::BeforeTool(call));
     let after = |call: ToolCall, outcome: Outcome| {
         hook_event("AfterTool", Kind::AfterTool(call, outcome.into()))
@@ -105,7 +105,7 @@ fn what_the_program_gives_is_understood() {
 }
 
 #[test]
-fn edits_name_their_file_and_a_path_may_begin_where_the_agent_works() {
+fn edits_name_their_file_relative_to_the_working_folder() {
     let touched = |call: ToolCall| {
         call_targets(&default_tools(), &call.tool, &call.input, Some(Path::new(PROJECT)))
     };
@@ -115,7 +115,7 @@ fn edits_name_their_file_and_a_path_may_begin_where_the_agent_works() {
 }
 
 #[test]
-fn every_hook_says_when_it_was_sent() {
+fn every_payload_has_its_time() {
     let at = sent_at(&GEMINI, "gemini", "AfterTool-run_shell_command");
     assert_eq!(at, Some(1_794_780_820_141));
 }

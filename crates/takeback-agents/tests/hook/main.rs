@@ -1,6 +1,6 @@
-//! What agents give their hooks, as the real programs gave it, and what is understood of it.
+//! Recorded hook payloads of the real programs, and the events that are parsed from them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a failing test panics")]
 
 mod claude;
 mod codex;

@@ -42,7 +42,7 @@ fn message(id: &str, hook_event: HookEvent) -> HookEvent {
     HookEvent { prompt: Some(id.to_owned()), ..hook_event }
 }
 
-/// `opencode run` puts what it was told between quotes.
+/// `opencode run` puts its prompt in quotes.
 fn prompt(text: &str) -> HookEvent {
     hook_event("chat.message", Kind::Prompt { text: format!("\"{text}\"") })
 }
@@ -65,7 +65,7 @@ fn bash(id: &str, command: &str, description: &str) -> ToolCall {
     call(id, "bash", json!({"command": command, "description": description}))
 }
 
-/// In its terminal, where a person is asked for permissions.
+/// In its terminal, where the user is asked for permissions.
 fn refused() -> HookEvent {
     let input = json!({"command": "touch denied-bash.txt", "description": "d"});
     let call = call("call_82aa4009a811", "bash", input);
@@ -73,7 +73,7 @@ fn refused() -> HookEvent {
     HookEvent { session, ..hook_event("message.part.updated", Kind::ToolRejected(call)) }
 }
 
-/// It ends, and has done nothing.
+/// The call ends, and has done nothing.
 #[test]
 fn a_refusal_is_the_end_of_the_call() {
     let source = HookSource::new(&OPENCODE, None);
@@ -96,7 +96,7 @@ fn a_call_that_had_to_be_allowed_says_how_long_it_ran() {
 }
 
 #[test]
-fn what_the_program_gives_is_understood() {
+fn recorded_payloads_are_parsed() {
     const BEFORE: &str = "tool.execute.before";
     const AFTER: &str = "tool.execute.after";
     let before = |call| hook_event(BEFORE, Kind::BeforeTool(call));
@@ -200,17 +200,16 @@ fn plugin_for(program: &str) -> String {
 }
 
 #[test]
-fn the_plugin_calls_takeback_by_the_path_it_is_given() {
+fn the_plugin_runs_takeback_by_its_path() {
     let plugin = plugin_for("/opt/take \"back\"");
     let line = plugin.lines().find(|line| line.starts_with("const TAKEBACK"));
     assert_eq!(line, Some(r#"const TAKEBACK = "/opt/take \"back\"";"#));
 }
 
-/// In node, with a server and a `takeback` of the test's own. Without node it passes without having
-/// looked, and says so.
+/// Runs in node, with the test's own server and `takeback`. Skipped with a message if node is not installed.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
-fn the_plugin_waits_for_the_server_and_does_without() {
+fn the_plugin_works_with_and_without_a_server() {
     let sandbox = Sandbox::new();
     let stage = sandbox.outside();
     let takeback = stage.join("takeback");

@@ -1,43 +1,43 @@
-// Plays opencode to the plugin in the folder that is given, and Takeback, too: `takeback` is a script
-// that writes down what it is told, the server a socket of this test's.
+// Plays both opencode and Takeback for the plugin in the folder that is the argument: `takeback` is a
+// script that records its input, the server a socket of this test.
 
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 
-const stage = process.argv[2];
-const at = (name) => join(stage, name);
+const folder = process.argv[2];
+const at = (name) => join(folder, name);
 
-/** The plugin, which waits so long. */
-const waiting = async (wait, connect) => {
+/** The plugin, with these timeouts. */
+const pluginWith = async (wait, connect) => {
   const text = readFileSync(at("takeback.js"), "utf8")
     .replace(/^const WAIT_MS = .*;$/m, `const WAIT_MS = ${wait};`)
     .replace(/^const CONNECT_MS = .*;$/m, `const CONNECT_MS = ${connect};`);
   writeFileSync(at(`plugin-${wait}.mjs`), text);
   return (await import(at(`plugin-${wait}.mjs`))).Takeback;
 };
-const Takeback = await waiting(30_000, 30_000);
-const Hasty = await waiting(300, 30_000);
+const Takeback = await pluginWith(30_000, 30_000);
+const Hasty = await pluginWith(300, 30_000);
 const folders = { directory: "/p/sub", worktree: "/p" };
 
-/** `takeback serve --ensure` says where the socket is, if it says so; `takeback hook` keeps its input. */
+/** Installs a `takeback`: `serve --ensure` runs the script `serve`, `hook` records its input. */
 const takeback = (serve) => {
-  const hook = `echo "$*" >> '${at("args")}'; cat >> '${at("told")}'; echo >> '${at("told")}'`;
+  const hook = `echo "$*" >> '${at("args")}'; cat >> '${at("sent")}'; echo >> '${at("sent")}'`;
   writeFileSync(at("takeback"), `#!/bin/sh\nif [ "$1" = serve ]; then ${serve}; fi\n${hook}\n`);
   chmodSync(at("takeback"), 0o755);
 };
-const told = () => {
-  const lines = existsSync(at("told")) ? readFileSync(at("told"), "utf8").trim().split("\n") : [];
-  rmSync(at("told"), { force: true });
+const sent = () => {
+  const lines = existsSync(at("sent")) ? readFileSync(at("sent"), "utf8").trim().split("\n") : [];
+  rmSync(at("sent"), { force: true });
   return lines.map((line) => JSON.parse(line));
 };
 const before = [{ tool: "write", sessionID: "s", callID: "c" }, { args: { filePath: "/p/a" } }];
-const told_before = { hook: "tool.execute.before", ...folders, input: before[0], output: before[1] };
+const sentBefore = { hook: "tool.execute.before", ...folders, input: before[0], output: before[1] };
 
 /** A server that answers each request as `answer` says. */
-const serving = async (answer) => {
-  const asked = [];
+const startServer = async (answer) => {
+  const requests = [];
   const server = createServer((socket) => {
     let rest = "";
     socket.on("data", (data) => {
@@ -45,20 +45,20 @@ const serving = async (answer) => {
       rest = lines.pop();
       for (const line of lines) {
         const request = JSON.parse(line);
-        asked.push(request);
+        requests.push(request);
         answer(request, socket);
       }
     });
   });
-  const path = at(`socket-${serving.count = (serving.count ?? 0) + 1}`);
+  const path = at(`socket-${startServer.count = (startServer.count ?? 0) + 1}`);
   await new Promise((resolve) => server.listen(path, resolve));
   takeback(`echo '${path}'; exit 0`);
-  return { asked, close: () => server.close() };
+  return { requests, close: () => server.close() };
 };
 const done = ({ id }, socket) => socket.write(JSON.stringify({ jsonrpc: "2.0", id, result: {} }) + "\n");
 
 const tests = {
-  async "without a server everything is told to `takeback hook`, in order"() {
+  async "without a server everything is sent to `takeback hook`, in order"() {
     takeback("exit 1");
     const plugin = await Takeback(folders);
     const event = { type: "session.created", properties: { sessionID: "s", info: { id: "s" } } };
@@ -67,9 +67,9 @@ const tests = {
     await plugin["tool.execute.after"]({ ...before[0], args: before[1].args }, { output: "long" });
     await plugin.event({ event: { type: "file.edited", properties: { file: "/p/a" } } });
     await plugin.dispose();
-    assert.deepEqual(told(), [
+    assert.deepEqual(sent(), [
       { hook: "event", ...folders, event },
-      told_before,
+      sentBefore,
       { hook: "tool.execute.after", ...folders, input: { ...before[0], args: before[1].args } },
       { hook: "dispose", ...folders, sessionID: "s" },
     ]);
@@ -77,7 +77,7 @@ const tests = {
     assert.equal(args, "hook --agent opencode\n".repeat(4));
   },
 
-  async "a call that had to be allowed ran from then on"() {
+  async "a call that needed permission runs from then on"() {
     takeback("exit 1");
     const plugin = await Takeback(folders);
     const call = { tool: "bash", sessionID: "s", callID: "c" };
@@ -87,17 +87,17 @@ const tests = {
     await new Promise((resolve) => setTimeout(resolve, 400));
     await happens("permission.replied", { sessionID: "s", requestID: "q", reply: "once" });
     await plugin["tool.execute.after"]({ ...call, args: { command: "make" } }, {});
-    // The next one is not asked about.
+    // The next call needs no permission.
     await plugin["tool.execute.after"]({ ...call, args: { command: "make" } }, {});
     await plugin.dispose();
-    const [, first, second] = told();
+    const [, first, second] = sent();
     assert.ok(first.ranMs >= 0 && first.ranMs < 400, `${first.ranMs}`);
     assert.equal(second.ranMs, undefined);
   },
 
   async "the tool waits until the server has answered"() {
     let answered = false;
-    const { asked, close } = await serving((request, socket) =>
+    const { requests, close } = await startServer((request, socket) =>
       setTimeout(() => {
         answered = true;
         done(request, socket);
@@ -106,38 +106,38 @@ const tests = {
     const plugin = await Takeback(folders);
     await plugin["tool.execute.before"](...before);
     assert.equal(answered, true);
-    const params = { agent: "opencode", payload: told_before, pid: process.pid };
-    assert.deepEqual(asked, [{ jsonrpc: "2.0", id: 1, method: "event:hook", params }]);
-    assert.deepEqual(told(), []);
+    const params = { agent: "opencode", payload: sentBefore, pid: process.pid };
+    assert.deepEqual(requests, [{ jsonrpc: "2.0", id: 1, method: "event:hook", params }]);
+    assert.deepEqual(sent(), []);
     await plugin.dispose();
-    assert.equal(asked[1].params.payload.hook, "dispose");
+    assert.equal(requests[1].params.payload.hook, "dispose");
     close();
   },
 
-  async "a server that does not answer is not waited for without end"() {
-    const { close } = await serving(() => {});
+  async "waiting for a server that does not answer ends"() {
+    const { close } = await startServer(() => {});
     const plugin = await Hasty(folders);
     await plugin["tool.execute.before"](...before);
-    assert.deepEqual(told(), []);
+    assert.deepEqual(sent(), []);
     close();
   },
 
-  async "what a server refuses, or dies of, is told to `takeback hook`"() {
+  async "a payload that the server refuses, or dies of, is sent to `takeback hook`"() {
     const refuses = ({ id }, socket) => {
       const error = { code: -32601, message: "no such method" };
       socket.write(JSON.stringify({ jsonrpc: "2.0", id, error }) + "\n");
     };
     for (const answer of [refuses, (_, socket) => socket.destroy()]) {
-      const { close } = await serving(answer);
+      const { close } = await startServer(answer);
       const plugin = await Takeback(folders);
       await plugin["tool.execute.before"](...before);
-      assert.deepEqual(told(), [told_before]);
+      assert.deepEqual(sent(), [sentBefore]);
       close();
     }
   },
 
-  async "a subagent is told with whose it is, and a call that failed as the message says it"() {
-    const { asked, close } = await serving(done);
+  async "a subagent is sent with its parent, and a failed call as its message says"() {
+    const { requests, close } = await startServer(done);
     const plugin = await Takeback(folders);
     const info = { id: "child", parentID: "s" };
     const created = { type: "session.created", properties: { sessionID: "child", info } };
@@ -151,16 +151,16 @@ const tests = {
     await plugin.event({ event: failed });
     await plugin.dispose();
     const parent = "s";
-    assert.deepEqual(asked.map((request) => request.params.payload.hook), [
+    assert.deepEqual(requests.map((request) => request.params.payload.hook), [
       "event",
       "tool.execute.before",
       "event",
     ]);
-    assert.deepEqual(asked[1].params.payload, { ...told_before, parent, input });
+    assert.deepEqual(requests[1].params.payload, { ...sentBefore, parent, input });
     close();
   },
 
-  async "without Takeback, and with what is no JSON, nothing happens"() {
+  async "without Takeback, and with values that are not JSON, nothing happens"() {
     rmSync(at("takeback"));
     const plugin = await Takeback(folders);
     await plugin["tool.execute.before"](...before);
@@ -170,7 +170,7 @@ const tests = {
     await plugin.event({ event: {} });
     await plugin.event(undefined);
     await plugin.dispose();
-    assert.deepEqual(told(), []);
+    assert.deepEqual(sent(), []);
   },
 };
 

@@ -14,7 +14,7 @@ const SESSION: &str = "5b1f3c52-5d0e-4a43-9b1c-0d6a4f0a6f33";
 const PROJECT: &str = "/home/user/project";
 const MOVES: &str = "mv notes.md kept.md && mkdir -p sub && echo side > sub/shell.txt";
 
-/// What concerns no prompt.
+/// An event without a prompt.
 fn hook_event(session: &str, event: &str, kind: Kind) -> HookEvent {
     let chats = "/home/user/.qwen/projects/-home-user-project/chats";
     HookEvent {
@@ -69,7 +69,7 @@ fn shell(id: &str, command: &str, description: &str, is_background: bool) -> Too
 }
 
 #[test]
-fn what_the_program_gives_is_understood() {
+fn recorded_payloads_are_parsed() {
     let pre = |call: ToolCall| for_first("PreToolUse", Kind::BeforeTool(call));
     let post = |call: ToolCall, millis| {
         for_first("PostToolUse", Kind::AfterTool(call, took(Outcome::Done, millis)))
@@ -89,7 +89,7 @@ fn what_the_program_gives_is_understood() {
         let command = "sleep 2; echo late > late.txt";
         shell("toolu_1794780597226_1wyecjts5", command, "go on", true)
     };
-    // In its terminal, where a person is asked for permissions. A call begins after that.
+    // In its terminal, where the user is asked for permissions. A call starts after that.
     let asked = |event: &str, kind| hook_event("5c5e21f5-869f-4b25-ab4f-48b5bc9ca458", event, kind);
     let in_terminal = |id: &str, command: &str| {
         call(id, "run_shell_command", json!({"command": command, "is_background": false}))
@@ -187,7 +187,7 @@ fn edits_name_their_files_and_a_command_may_write_anything() {
 }
 
 #[test]
-fn every_hook_says_when_it_was_sent() {
+fn every_payload_has_its_time() {
     let at = sent_at(&QWEN, "qwen", "PostToolUse-run_shell_command");
     assert_eq!(at, Some(1_794_780_589_587));
 }

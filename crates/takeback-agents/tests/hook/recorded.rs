@@ -1,5 +1,5 @@
-//! What was recorded of an agent. The recordings are as the program gave them, except for the folders
-//! of the project and of the user.
+//! Recorded payloads of an agent, exactly as the program sent them, except for the folders of the project
+//! and of the user.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use takeback_agents::{AgentKind, CallEnd, HookEvent};
 use takeback_core::Outcome;
 use takeback_store::Timestamp;
 
-/// Compares what is parsed from every recording in a folder with what is expected of it. What happened is
-/// the part of a recording's name before the first `-`. When it was sent is not compared.
+/// Compares the event of every recording in a folder with the expected one, except for its time. The part of
+/// a recording's name before the first `-` is the event's name.
 #[track_caller]
 pub(crate) fn all_are_parsed_as(agent: &AgentKind, folder: &str, expected: &[(&str, HookEvent)]) {
     let mut names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
@@ -18,14 +18,14 @@ pub(crate) fn all_are_parsed_as(agent: &AgentKind, folder: &str, expected: &[(&s
     assert_eq!(names, names_of(folder));
     for (name, expected) in expected {
         let event = name.split('-').next();
-        let hook_event = agent.parse(&given(folder, name), event).unwrap();
+        let hook_event = agent.parse(&payload(folder, name), event).unwrap();
         assert_eq!(HookEvent { timestamp: None, ..hook_event }, *expected, "{name}");
     }
 }
 
-/// When a recording says that it was sent, in milliseconds since 1970.
+/// The time in a recording, in milliseconds since 1970.
 pub(crate) fn sent_at(agent: &AgentKind, folder: &str, name: &str) -> Option<i64> {
-    let hook_event = agent.parse(&given(folder, name), name.split('-').next()).unwrap();
+    let hook_event = agent.parse(&payload(folder, name), name.split('-').next()).unwrap();
     hook_event.timestamp.map(|Timestamp(millis)| millis)
 }
 
@@ -41,8 +41,8 @@ fn name_of(path: &Path) -> String {
     path.file_stem().unwrap().to_string_lossy().into_owned()
 }
 
-/// What a program gave, byte by byte.
-pub(crate) fn given(folder: &str, name: &str) -> Vec<u8> {
+/// The bytes of a recording.
+pub(crate) fn payload(folder: &str, name: &str) -> Vec<u8> {
     fs::read(recordings(folder).join(format!("{name}.json"))).unwrap()
 }
 

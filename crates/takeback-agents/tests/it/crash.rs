@@ -1,4 +1,4 @@
-//! Stopped at every crash point of a run, and started again.
+//! A run is stopped at every crash point, and started again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
@@ -9,7 +9,7 @@ use takeback_testkit::Sandbox;
 
 use crate::{Places, agent, execution, five_steps, initial, nothing, undisturbed};
 
-/// Runs `work` and stops at the `n`-th crash point; answers which one that is, if there are so many.
+/// Runs `work` and stops at the `n`-th crash point; returns which one that is, if there are that many.
 fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -31,7 +31,7 @@ fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
 }
 
 #[test]
-fn a_run_that_is_stopped_anywhere_goes_on_and_repeats_no_finished_step() {
+fn a_run_resumes_after_every_crash_point_without_repeating_steps() {
     let (values, tree) = undisturbed();
     let sandbox = Sandbox::new();
     sandbox.write("mine.txt", "mine\n");
@@ -68,9 +68,9 @@ fn a_run_that_is_stopped_anywhere_goes_on_and_repeats_no_finished_step() {
     assert!(stops > 50, "only {stops} crash points passed");
 }
 
-/// The journal of a rollback that was promised is finished before anybody asks where to go on.
+/// A promised rollback is completed before the run asks where to continue.
 #[test]
-fn a_rollback_that_was_cut_off_is_whole_before_a_run_goes_on() {
+fn an_interrupted_rollback_is_completed_before_a_run() {
     let (values, tree) = undisturbed();
     let mut sandbox = Sandbox::new();
     sandbox.write("mine.txt", "mine\n");

@@ -1,4 +1,4 @@
-//! How a conversation is cut, from what the programs wrote down of it.
+//! How a conversation is cut, from recorded transcripts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,11 +21,11 @@ fn home(agent: &str) -> PathBuf {
     }
 }
 
-fn asked(agent: &str, session: &str, message: &str) -> Option<Cut> {
-    asked_at(&home(agent), agent, session, message)
+fn find_cut(agent: &str, session: &str, message: &str) -> Option<Cut> {
+    find_cut_at(&home(agent), agent, session, message)
 }
 
-fn asked_at(home: &Path, agent: &str, session: &str, message: &str) -> Option<Cut> {
+fn find_cut_at(home: &Path, agent: &str, session: &str, message: &str) -> Option<Cut> {
     let message_ids = &[message.to_owned()];
     let text = "a prompt\nof two lines";
     let cut = agent_named(agent).expect("it is known").cut?;
@@ -33,38 +33,38 @@ fn asked_at(home: &Path, agent: &str, session: &str, message: &str) -> Option<Cu
 }
 
 #[test]
-fn a_thread_of_codex_is_forked_after_the_turn_before() {
-    let told = asked("codex", THREAD, TURNS[1]).expect("the second turn");
+fn a_codex_thread_is_forked_after_the_previous_turn() {
+    let cut = find_cut("codex", THREAD, TURNS[1]).expect("the second turn");
     let resume = format!(
         "`codex resume {THREAD}`, then Esc while nothing is typed, back to “a prompt…”, Enter"
     );
     let params = json!({ "threadId": THREAD, "lastTurnId": TURNS[0] });
-    let fork = told.how[1].strip_prefix("its app server forks it without a model: thread/fork ");
+    let fork = cut.how[1].strip_prefix("its app server forks it without a model: thread/fork ");
     let given: Value = serde_json::from_str(fork.expect("the method")).expect("JSON");
     assert_eq!(given, params);
     let (session, message_id) = (THREAD.to_owned(), TURNS[1].to_owned());
-    let how = vec![resume, told.how[1].clone()];
+    let how = vec![resume, cut.how[1].clone()];
     assert_eq!(
-        told,
+        cut,
         Cut { agent: "codex", title: "Codex", session, message_id, how, command: None }
     );
-    let first = asked("codex", THREAD, TURNS[0]).expect("the first turn");
+    let first = find_cut("codex", THREAD, TURNS[0]).expect("the first turn");
     assert_eq!(first.how[1], "the conversation began with that prompt: `codex` starts a new one");
 }
 
 #[test]
-fn nothing_is_said_of_what_is_not_there() {
-    assert_eq!(asked("codex", THREAD, "another"), None);
-    assert_eq!(asked("codex", "another", TURNS[0]), None);
-    assert_eq!(asked("codex", "../../..", TURNS[0]), None);
-    assert_eq!(asked("gemini", THREAD, TURNS[0]), None);
-    assert_eq!(asked("claude", THREAD, TURNS[0]), None);
+fn unknown_sessions_and_messages_have_no_cut() {
+    assert_eq!(find_cut("codex", THREAD, "another"), None);
+    assert_eq!(find_cut("codex", "another", TURNS[0]), None);
+    assert_eq!(find_cut("codex", "../../..", TURNS[0]), None);
+    assert_eq!(find_cut("gemini", THREAD, TURNS[0]), None);
+    assert_eq!(find_cut("claude", THREAD, TURNS[0]), None);
     for agent in ["claude", "codex"] {
-        assert_eq!(asked_at(Path::new("/nowhere"), agent, THREAD, TURNS[0]), None);
+        assert_eq!(find_cut_at(Path::new("/nowhere"), agent, THREAD, TURNS[0]), None);
     }
 }
 
-/// The longer of the two recorded sessions: its name and its lines.
+/// The longer of the two recorded sessions: its id and its lines.
 fn recorded() -> (String, Vec<Value>) {
     let folder = home("claude").join("projects/-home-user-project");
     let files = fs::read_dir(folder).expect("transcripts").map(|file| file.expect("a name").path());
@@ -84,35 +84,35 @@ fn word(value: &Value) -> &str {
 }
 
 #[test]
-fn a_conversation_of_claude_is_cut_before_the_prompt() {
+fn a_claude_conversation_is_cut_before_the_prompt() {
     let (session, lines) = recorded();
     let prompts = prompts(&lines);
     assert_eq!(prompts.len(), 4);
     for prompt in &prompts[1..] {
-        // By the message, and by the id that hooks are told.
+        // By the message's id, and by the id that hooks receive.
         for id in [&prompt["uuid"], &prompt["promptId"]] {
-            let told = asked("claude", &session, word(id)).expect("it went on");
+            let cut = find_cut("claude", &session, word(id)).expect("it continues");
             let before = word(&prompt["parentUuid"]);
             let command =
                 format!("claude -p --resume {session} --resume-session-at {before} --fork-session");
-            assert_eq!(told.command, Some(command));
-            assert_eq!(told.message_id, word(&prompt["uuid"]));
+            assert_eq!(cut.command, Some(command));
+            assert_eq!(cut.message_id, word(&prompt["uuid"]));
         }
     }
     assert_eq!(
-        asked("claude", &session, word(&prompts[0]["uuid"])).map(|cut| cut.command),
+        find_cut("claude", &session, word(&prompts[0]["uuid"])).map(|cut| cut.command),
         Some(None)
     );
 }
 
 #[test]
-fn what_was_cut_already_is_not_cut_again() {
+fn a_prompt_that_was_cut_already_has_no_cut() {
     let (session, mut lines) = recorded();
     let (second, third) = {
         let prompts = prompts(&lines);
         (prompts[1].clone(), word(&prompts[2]["uuid"]).to_owned())
     };
-    // The program went back to before the second prompt, and was given another.
+    // The program rewound to before the second prompt and got another one.
     let mut another = second.clone();
     another["uuid"] = json!("00000000-0000-4000-8000-000000000001");
     lines.push(another);
@@ -122,11 +122,11 @@ fn what_was_cut_already_is_not_cut_again() {
     let text: Vec<String> = lines.iter().map(Value::to_string).collect();
     fs::write(project.join(format!("{session}.jsonl")), text.join("\n")).expect("a file");
     for gone in [word(&second["uuid"]), &third] {
-        assert_eq!(asked_at(folder.path(), "claude", &session, gone), None, "{gone}");
+        assert_eq!(find_cut_at(folder.path(), "claude", &session, gone), None, "{gone}");
     }
     let first = word(&prompts(&lines)[0]["uuid"]).to_owned();
     assert!(
-        asked_at(folder.path(), "claude", &session, &first).is_some(),
-        "it went on after the first"
+        find_cut_at(folder.path(), "claude", &session, &first).is_some(),
+        "it continues after the first"
     );
 }

@@ -1,4 +1,4 @@
-//! What a step does to the world happens once; where nobody knows, the agent's author decides.
+//! A step's side effect happens once; if it may or may not have happened, the agent's author decides.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use takeback_testkit::Sandbox;
 
 use crate::{attempts, execution, head, initial};
 
-/// What of the world a test counts.
+/// The side effects that a test counts.
 #[derive(Default)]
 struct World {
     sent: Cell<u32>,
@@ -26,17 +26,17 @@ impl World {
         json!({ "message": self.sent.get() })
     }
 
-    fn mail(&self, fate: Fate) -> Step<'_> {
+    fn mail(&self, outcome: SendOutcome) -> Step<'_> {
         Step::new("mail", move |values, effects| {
             let receipt = effects.once("mail", &json!({ "to": "you" }), || {
                 let receipt = self.send();
-                match fate {
-                    Fate::TimesOut if self.sent.get() == 1 => Err("no answer in time"),
-                    Fate::Unreachable if self.sent.get() == 1 => Err("no route"),
+                match outcome {
+                    SendOutcome::TimesOut if self.sent.get() == 1 => Err("no answer in time"),
+                    SendOutcome::Unreachable if self.sent.get() == 1 => Err("no route"),
                     _ => Ok(receipt),
                 }
             });
-            if fate == Fate::Unreachable && receipt.is_err() {
+            if outcome == SendOutcome::Unreachable && receipt.is_err() {
                 assert!(effects.withdraw("mail")?);
             }
             values.state["receipt"] = receipt?;
@@ -54,11 +54,11 @@ impl World {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum SendOutcome {
     Arrives,
-    /// The first time: it was sent, but nobody said so.
+    /// The first time it is sent, but the answer times out.
     TimesOut,
-    /// The first time: it was certainly not sent.
+    /// The first time it is certainly not sent.
     Unreachable,
 }
 
@@ -72,7 +72,7 @@ fn effect(workspace: &Workspace) -> Effect {
 fn an_effect_with_a_receipt_is_not_repeated_by_a_retry() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
-    let mut mail = world.mail(Fate::Arrives);
+    let mut mail = world.mail(SendOutcome::Arrives);
     let mut tries = 0;
     let step = Step::new("mail", move |values, effects| {
         (mail.run)(values, effects)?;
@@ -93,10 +93,10 @@ fn an_effect_with_a_receipt_is_not_repeated_by_a_retry() {
 }
 
 #[test]
-fn an_effect_that_is_to_be_repeated_happens_again() {
+fn repeat_does_the_effect_again() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
-    let steps = vec![world.mail(Fate::TimesOut)];
+    let steps = vec![world.mail(SendOutcome::TimesOut)];
     let values =
         world.agent(steps, EffectDecision::Repeat).run(&mut sandbox.workspace, &initial()).unwrap();
     assert_eq!(world.sent.get(), 2);
@@ -108,10 +108,10 @@ fn an_effect_that_is_to_be_repeated_happens_again() {
 }
 
 #[test]
-fn an_effect_that_is_to_be_skipped_counts_as_done_from_then_on() {
+fn skip_counts_the_effect_as_done() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
-    let mut mail = world.mail(Fate::TimesOut);
+    let mut mail = world.mail(SendOutcome::TimesOut);
     let mut tries = 0;
     let step = Step::new("mail", move |values, effects| {
         (mail.run)(values, effects)?;
@@ -129,13 +129,13 @@ fn an_effect_that_is_to_be_skipped_counts_as_done_from_then_on() {
 }
 
 #[test]
-fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
+fn stop_ends_the_run_and_the_next_run_is_asked() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
     let root = sandbox.root();
-    let steps = |fate| {
+    let steps = |outcome| {
         let root = &root;
-        let mut mail = world.mail(fate);
+        let mut mail = world.mail(outcome);
         let mail = Step::new("mail", move |values, effects| {
             std::fs::write(root.join("draft.txt"), "dear you\n")?;
             (mail.run)(values, effects)
@@ -143,10 +143,13 @@ fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
         vec![Step::new("before", |_, _| Ok(())), mail]
     };
     let error = world
-        .agent(steps(Fate::TimesOut), EffectDecision::Stop)
+        .agent(steps(SendOutcome::TimesOut), EffectDecision::Stop)
         .run(&mut sandbox.workspace, &initial())
         .unwrap_err();
-    assert_eq!(error.to_string(), "nobody knows whether the effect \"mail\" happened");
+    assert_eq!(
+        error.to_string(),
+        "cannot tell whether the effect \"mail\" happened: check, then decide in on_ambiguous"
+    );
     let RunError::AmbiguousEffect { effect } = error else { panic!("{error:?}") };
     assert_eq!(effect.intent, json!({ "to": "you" }));
     assert_eq!(world.sent.get(), 1);
@@ -156,9 +159,9 @@ fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
 
     sandbox.reopen();
     let heard = RefCell::new(Vec::new());
-    let mut agent = world.agent(steps(Fate::Arrives), EffectDecision::Repeat);
-    agent.on_happening = Box::new(|happening| {
-        if let RunEvent::Resumed(resumed) = happening {
+    let mut agent = world.agent(steps(SendOutcome::Arrives), EffectDecision::Repeat);
+    agent.on_event = Box::new(|event| {
+        if let RunEvent::Resumed(resumed) = event {
             heard.borrow_mut().extend(resumed.ambiguous.clone());
         }
     });
@@ -169,19 +172,19 @@ fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
 }
 
 #[test]
-fn an_effect_that_certainly_did_not_happen_is_not_ambiguous() {
+fn a_withdrawn_effect_is_not_ambiguous() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
-    let steps = vec![world.mail(Fate::Unreachable)];
+    let steps = vec![world.mail(SendOutcome::Unreachable)];
     let values =
         world.agent(steps, EffectDecision::Stop).run(&mut sandbox.workspace, &initial()).unwrap();
     assert_eq!(values.state["receipt"], json!({ "message": 2 }));
     assert!(world.asked.borrow().is_empty());
 }
 
-/// The other run notes the effect between the moment this one looks and the moment it notes it.
+/// The other run records the effect after this one has checked, and before it records it.
 #[test]
-fn an_effect_that_another_run_noted_first_is_not_done_unasked() {
+fn an_effect_recorded_by_another_run_is_ambiguous() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
     let states = Arc::clone(&sandbox.workspace.states);
@@ -198,7 +201,7 @@ fn an_effect_that_another_run_noted_first_is_not_done_unasked() {
         }
         now()
     });
-    let mut mail = world.mail(Fate::Arrives);
+    let mut mail = world.mail(SendOutcome::Arrives);
     let step = Step::new("mail", move |values, effects| {
         about_to_note.store(true, Ordering::Relaxed);
         (mail.run)(values, effects)

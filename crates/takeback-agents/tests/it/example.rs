@@ -1,4 +1,4 @@
-//! The example in `examples/` runs, and what it says is so.
+//! The example in `examples/` runs and does what it prints.
 
 #[path = "../../examples/five_steps.rs"]
 #[expect(dead_code, reason = "its arguments are not this program's")]
@@ -7,7 +7,7 @@ mod five_steps;
 use std::fs;
 
 #[test]
-fn the_example_goes_back_to_step_2_and_can_be_run_again() {
+fn the_example_rolls_back_to_step_2_and_can_run_again() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         five_steps::play(folder.path(), None).expect("the example runs");

@@ -1,4 +1,4 @@
-//! What the user does meanwhile stays, and is told; where it cannot stay, nothing is done.
+//! The user's changes during a run stay and are reported; if they cannot stay, nothing is restored.
 
 use std::cell::RefCell;
 use std::fs;
@@ -11,7 +11,7 @@ use takeback_core::rewind::Files;
 use takeback_store::state::Status;
 use takeback_testkit::Sandbox;
 
-use crate::{Places, agent, execution, five_steps, head, initial, nothing, told};
+use crate::{Places, agent, describe, execution, five_steps, head, initial, nothing};
 
 /// Step 1 writes a file of five lines; step 2 changes the first one, writes another file, and fails once.
 fn editing<'a>(sandbox: &Sandbox) -> Vec<Step<'a>> {
@@ -30,15 +30,15 @@ fn editing<'a>(sandbox: &Sandbox) -> Vec<Step<'a>> {
     ]
 }
 
-/// Runs, and does `edit` as the user right after the failure; what happened then, in words.
+/// Runs, with an `edit` by the user right after the failure; describes what happened then.
 fn with_an_edit(sandbox: &mut Sandbox, edit: impl Fn()) -> (Result<(), RunError>, Vec<String>) {
     let happenings = RefCell::new(Vec::new());
     let mut agent = StepAgent::new(execution(), editing(sandbox));
-    agent.on_happening = Box::new(|happening| {
-        if matches!(happening, RunEvent::Saved(record) if record.status == Status::Failed) {
+    agent.on_event = Box::new(|event| {
+        if matches!(event, RunEvent::Saved(record) if record.status == Status::Failed) {
             edit();
         }
-        happenings.borrow_mut().push(told(happening));
+        happenings.borrow_mut().push(describe(event));
     });
     let ended = agent.run(&mut sandbox.workspace, &initial()).map(drop);
     drop(agent);
@@ -46,7 +46,7 @@ fn with_an_edit(sandbox: &mut Sandbox, edit: impl Fn()) -> (Result<(), RunError>
 }
 
 #[test]
-fn a_file_of_the_users_stays_and_is_named() {
+fn a_users_file_stays_and_is_reported() {
     let mut sandbox = Sandbox::new();
     let mine = sandbox.at("mine.txt");
     sandbox.write("mine.txt", "mine\n");
@@ -58,7 +58,7 @@ fn a_file_of_the_users_stays_and_is_named() {
 }
 
 #[test]
-fn an_edit_of_the_steps_own_file_stays_in_it() {
+fn a_users_edit_of_a_steps_file_stays() {
     let mut sandbox = Sandbox::new();
     let text = sandbox.at("text.txt");
     let (ended, _) = with_an_edit(&mut sandbox, || {
@@ -69,7 +69,7 @@ fn an_edit_of_the_steps_own_file_stays_in_it() {
 }
 
 #[test]
-fn an_edit_in_the_way_ends_the_run_and_nothing_is_taken_back() {
+fn a_conflicting_edit_ends_the_run_and_restores_nothing() {
     let mut sandbox = Sandbox::new();
     let text = sandbox.at("text.txt");
     let edited = "ONE, mine\ntwo\nthree\nfour\nfive\n";
@@ -77,22 +77,23 @@ fn an_edit_in_the_way_ends_the_run_and_nothing_is_taken_back() {
     let error = ended.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "what was done since ckpt-exec-1-1.a1 cannot be taken back without losing work of others"
+        "cannot take back the changes since ckpt-exec-1-1.a1 without losing the work of others"
     );
-    let RunError::InTheWay { receipt, .. } = error else { panic!("{error:?}") };
+    let RunError::WouldLoseWork { receipt, .. } = error else { panic!("{error:?}") };
     assert_eq!(receipt.conflicts[0].path.display(), "text.txt");
     assert!(!receipt.success && receipt.restored_files.is_empty());
     assert_eq!(sandbox.read("text.txt"), edited);
-    assert_eq!(sandbox.read("extra.txt"), "try 1\n", "nor is what could have gone");
+    assert_eq!(sandbox.read("extra.txt"), "try 1\n", "nor is what could have been restored");
     assert_eq!(head(&sandbox.workspace).status, Status::Failed);
     let most =
         sandbox.workspace.states.count_retry(&execution(), head(&sandbox.workspace).key.step, 3);
     assert_eq!(most.unwrap(), 1, "no retry was counted");
 }
 
-/// While a step runs that may write anything, nobody can tell; one that names its paths is told apart.
+/// Changes during a step that may write anything count as the step's; a step that names its paths leaves
+/// others to the user.
 #[test]
-fn a_step_that_names_its_paths_leaves_the_others_to_the_user() {
+fn a_step_with_named_paths_leaves_other_files_to_the_user() {
     for (touches, expected) in [
         (CallTargets::Paths(vec!["agents.txt".into()]), "meanwhile\n"),
         (CallTargets::anything(None), "before\n"),
@@ -116,7 +117,7 @@ fn a_step_that_names_its_paths_leaves_the_others_to_the_user() {
 }
 
 #[test]
-fn what_a_cut_off_step_may_have_written_goes_back_only_if_asked() {
+fn uncertain_files_are_restored_only_on_request() {
     let mut sandbox = Sandbox::new();
     let places = Places::of(&sandbox);
     let cut_off = |place: &str, step: u32| {
@@ -134,7 +135,7 @@ fn what_a_cut_off_step_may_have_written_goes_back_only_if_asked() {
 
     let careful = StepAgent::new(execution(), five_steps(&places, 0, nothing))
         .run(&mut sandbox.workspace, &initial());
-    let Err(RunError::InTheWay { receipt, .. }) = careful else { panic!("{careful:?}") };
+    let Err(RunError::WouldLoseWork { receipt, .. }) = careful else { panic!("{careful:?}") };
     let uncertain: Vec<_> = receipt.ambiguous.iter().map(|note| note.path.display()).collect();
     assert_eq!(uncertain, ["all.txt", "half-3.txt", "since.txt"]);
     assert_eq!(sandbox.tree(), before);
@@ -147,7 +148,7 @@ fn what_a_cut_off_step_may_have_written_goes_back_only_if_asked() {
 }
 
 #[test]
-fn after_a_rollback_it_goes_on_from_there() {
+fn a_run_continues_after_a_rollback() {
     let mut sandbox = Sandbox::new();
     let places = Places::of(&sandbox);
     agent(five_steps(&places, 0, nothing)).run(&mut sandbox.workspace, &initial()).unwrap();

@@ -1,4 +1,4 @@
-//! A process that is killed at any point of a run, and another that goes on.
+//! A process is killed at any point of a run, and another one continues.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher as _, RandomState};
@@ -22,7 +22,7 @@ use crate::{Places, agent, five_steps, head, initial, nothing, undisturbed};
 
 const FOLDER: &str = "TAKEBACK_TEST_FOLDER";
 const STOP: &str = "TAKEBACK_TEST_STOP";
-/// So often the third step fails, over both processes.
+/// How often the third step fails, across both processes.
 const FAILURES: usize = 2;
 
 fn places(folder: &Path) -> Places {
@@ -53,7 +53,7 @@ fn open(folder: &Path) -> Workspace {
 }
 
 fn new_folder() -> tempfile::TempDir {
-    // Dozens of runs; waiting for the disk would be most of the time.
+    // With dozens of runs, waiting for the disk would take most of the time.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     std::fs::create_dir(folder.path().join("work")).unwrap();
     std::fs::write(folder.path().join("work/mine.txt"), "mine\n").unwrap();
@@ -62,7 +62,7 @@ fn new_folder() -> tempfile::TempDir {
 
 fn child(folder: &Path, stop: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "killed::in_another_process", "--ignored", "--nocapture"])
+        .args(["--exact", "killed::child_process", "--ignored", "--nocapture"])
         .env(FOLDER, folder)
         .env(STOP, stop)
         .stdout(Stdio::piped())
@@ -71,7 +71,7 @@ fn child(folder: &Path, stop: &str) -> Child {
         .unwrap()
 }
 
-/// Runs in a process that is killed there.
+/// Runs in a process that is killed at `stop`.
 #[track_caller]
 fn kill_at(folder: &Path, stop: &str) {
     let status = child(folder, stop).wait().unwrap();
@@ -80,7 +80,7 @@ fn kill_at(folder: &Path, stop: &str) {
 
 #[test]
 #[ignore = "run by the other tests, in a process of its own"]
-fn in_another_process() {
+fn child_process() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let folder = Path::new(&folder);
     let stop = std::env::var(STOP).unwrap();
@@ -109,7 +109,7 @@ fn in_another_process() {
         }
     };
     let mut agent = agent(five_steps(&places, FAILURES, passing));
-    agent.on_happening = Box::new(|happening| match happening {
+    agent.on_event = Box::new(|event| match event {
         RunEvent::Saved(record) if record.status == Status::Failed => {
             die_at(&format!("failed {}", record.key.attempt));
         }
@@ -121,9 +121,9 @@ fn in_another_process() {
 }
 
 #[test]
-fn a_run_that_is_killed_goes_on_and_repeats_no_finished_step() {
+fn a_killed_run_resumes_without_repeating_steps() {
     let (values, tree_at_end) = undisturbed();
-    // Where, and how many steps are finished then.
+    // Where it is killed, and how many steps are finished then.
     let mut stops: Vec<(String, u32)> = vec![
         ("saved 0".to_owned(), 0),
         ("middle 3 after 1".to_owned(), 2),
@@ -166,7 +166,7 @@ fn a_run_that_is_killed_goes_on_and_repeats_no_finished_step() {
     }
 }
 
-/// Each process is killed in the middle of one step further, or in the middle of the same again.
+/// Each process is killed in the middle of the next step, or of the same one again.
 #[test]
 fn a_run_can_be_killed_again_and_again() {
     let (values, tree_at_end) = undisturbed();
@@ -185,7 +185,7 @@ fn a_run_can_be_killed_again_and_again() {
     assert_eq!((1..=5).map(|k| places.count(&format!("end {k}"))).collect::<Vec<_>>(), [1; 5]);
 }
 
-/// A retry that was counted is counted, whoever counted it.
+/// A retry counts no matter which process counted it.
 #[test]
 fn retries_are_counted_over_processes() {
     let folder = new_folder();
@@ -194,13 +194,13 @@ fn retries_are_counted_over_processes() {
     let error = agent(five_steps(&places, usize::MAX, nothing))
         .run(&mut open(folder.path()), &initial())
         .unwrap_err();
-    assert!(matches!(error, RunError::GaveUp { retries: 3, .. }), "{error:?}");
+    assert!(matches!(error, RunError::RetriesExhausted { retries: 3, .. }), "{error:?}");
     assert_eq!(places.count("begin 3"), 4, "two in the first process, two in this one");
     assert_eq!(head(&open(folder.path())).status, Status::Failed);
 }
 
 #[test]
-fn a_run_that_is_under_way_is_not_disturbed_by_another() {
+fn a_second_run_is_refused_while_the_first_is_running() {
     let folder = new_folder();
     let places = places(folder.path());
     let mut first = child(folder.path(), "wait at middle 2");
@@ -210,7 +210,7 @@ fn a_run_that_is_under_way_is_not_disturbed_by_another() {
     let error = agent(five_steps(&places, 0, nothing))
         .run(&mut open(folder.path()), &initial())
         .unwrap_err();
-    let message = format!("execution exec-1 is being run by process {}", first.id());
+    let message = format!("process {} is already running execution exec-1", first.id());
     assert_eq!(error.to_string(), message);
     assert_eq!(tree(&places.root), before);
     first.kill().unwrap();
@@ -221,7 +221,7 @@ fn a_run_that_is_under_way_is_not_disturbed_by_another() {
     assert_eq!(tree(&places.root), undisturbed().1);
 }
 
-/// One step that sends a mail, and passes by in the sending.
+/// One step that sends a mail, and calls `passing` while it sends.
 fn mailing<'a>(
     places: &'a Places,
     passing: impl Fn(u32) + 'a,
@@ -240,7 +240,7 @@ fn mailing<'a>(
 }
 
 #[test]
-fn an_effect_that_was_cut_off_is_decided_by_the_agents_author() {
+fn the_author_decides_about_an_interrupted_effect() {
     for (policy, sent, receipt) in [
         (EffectDecision::Repeat, 2, json!("accepted")),
         (EffectDecision::Skip, 1, json!(null)),
@@ -251,8 +251,8 @@ fn an_effect_that_was_cut_off_is_decided_by_the_agents_author() {
         kill_at(folder.path(), "effect");
         let reported = Cell::new(0);
         let mut agent = mailing(&places, |_| {}, policy);
-        agent.on_happening = Box::new(|happening| {
-            if let RunEvent::Resumed(resumed) = happening {
+        agent.on_event = Box::new(|event| {
+            if let RunEvent::Resumed(resumed) = event {
                 reported.set(resumed.ambiguous.len());
             }
         });

@@ -1,7 +1,7 @@
 //! What the reference agent promises, behaviour by behaviour.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a failing test panics")]
 
 mod crash;
 mod cut;
@@ -31,7 +31,7 @@ fn execution() -> ExecutionId {
     ExecutionId::new("exec-1").unwrap()
 }
 
-/// What an agent begins with.
+/// The state of a new execution.
 fn initial() -> Values {
     let (state, variables) = (json!({ "done": [] }), json!({ "begun": [] }));
     Values { state, variables, ..Values::default() }
@@ -58,7 +58,7 @@ impl Places {
         Self::append(&self.log, line);
     }
 
-    /// What the steps noted, in order.
+    /// The steps' notes, in order.
     fn noted(&self) -> Vec<String> {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         log.lines().map(str::to_owned).collect()
@@ -69,10 +69,10 @@ impl Places {
     }
 }
 
-/// Five steps; the third fails as often as asked, over restarts. Each is told to `passing` at its
-/// beginning, in its middle and at its end.
+/// Five steps; the third fails `failures` times, across restarts. Each calls `passing` at its start, in its
+/// middle and at its end.
 ///
-/// Each adds a line to one file, so that whatever a failed try leaves is seen in the end.
+/// Each adds a line to one file, so that the remains of a failed attempt would be seen in the end.
 fn five_steps<'a>(
     places: &Places,
     failures: usize,
@@ -107,13 +107,13 @@ fn five_steps<'a>(
 
 fn nothing(_: &str, _: u32) {}
 
-/// An agent that goes on whatever a killed run left.
+/// An agent that also restores the uncertain files of a killed run.
 fn agent(steps: Vec<Step<'_>>) -> StepAgent<'_> {
     let uncertain_files = AmbiguousPolicy::Take;
     StepAgent { uncertain_files, ..StepAgent::new(execution(), steps) }
 }
 
-/// The values and the files of a run to which nothing happens.
+/// The values and the files of a run without a disturbance.
 fn undisturbed() -> (Values, Tree) {
     let mut sandbox = Sandbox::new();
     sandbox.write("mine.txt", "mine\n");
@@ -128,11 +128,11 @@ fn undisturbed() -> (Values, Tree) {
 
 /// Every attempt: its step, its number, how it ended and with what error.
 fn attempts(workspace: &Workspace) -> Vec<(u32, u32, Status, Option<String>)> {
-    let told = |record: Record| {
+    let summary = |record: Record| {
         let key = record.key;
         (key.step.0, key.attempt.0.get(), record.status, record.error)
     };
-    records(workspace, ListScope::All).into_iter().map(told).collect()
+    records(workspace, ListScope::All).into_iter().map(summary).collect()
 }
 
 fn records(workspace: &Workspace, scope: ListScope<'_>) -> Vec<Record> {
@@ -145,9 +145,9 @@ fn head(workspace: &Workspace) -> Record {
     workspace.states.head(&execution(), None).unwrap().unwrap().record.unwrap()
 }
 
-/// What happened, in words.
-fn told(happening: &RunEvent<'_>) -> String {
-    match happening {
+/// Describes an event.
+fn describe(event: &RunEvent<'_>) -> String {
+    match event {
         RunEvent::Resumed(resumed) => format!("resumed {}", resumed.checkpoint.record.id()),
         RunEvent::Saved(record) => format!("{} {}", record.id(), record.status.name()),
         RunEvent::TakenBack(receipt) => {

@@ -1,4 +1,4 @@
-//! A step that fails is tried again from the last success, as often as allowed.
+//! A failed step is retried from the last success, as often as allowed.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use takeback_store::state::{ListScope, Status};
 use takeback_testkit::Sandbox;
 
 use crate::{
-    Places, agent, attempts, execution, five_steps, head, initial, nothing, records, told,
+    Places, agent, attempts, describe, execution, five_steps, head, initial, nothing, records,
     undisturbed,
 };
 
@@ -21,14 +21,14 @@ fn failure(step: u32, attempt: u32) -> (u32, u32, Status, Option<String>) {
 }
 
 #[test]
-fn a_step_that_fails_twice_leaves_two_failed_attempts_and_nothing_else() {
+fn two_failures_leave_two_failed_attempts_and_nothing_else() {
     let (values, tree) = undisturbed();
     let mut sandbox = Sandbox::new();
     sandbox.write("mine.txt", "mine\n");
     let places = Places::of(&sandbox);
     let happenings = RefCell::new(Vec::new());
     let mut agent = agent(five_steps(&places, 2, nothing));
-    agent.on_happening = Box::new(|happening| happenings.borrow_mut().push(told(happening)));
+    agent.on_event = Box::new(|event| happenings.borrow_mut().push(describe(event)));
     let found = agent.run(&mut sandbox.workspace, &initial()).unwrap();
     drop(agent);
 
@@ -68,9 +68,8 @@ fn a_step_that_fails_twice_leaves_two_failed_attempts_and_nothing_else() {
     assert_eq!(places.noted().len(), 5 + 2 + 2 + 5, "every other step ran once");
 }
 
-/// Whatever the failed try had made of state and files is in its checkpoint.
 #[test]
-fn a_failed_checkpoint_has_what_the_step_had_come_to() {
+fn a_failed_checkpoint_has_the_state_and_files_of_the_failure() {
     let mut sandbox = Sandbox::new();
     let places = Places::of(&sandbox);
     agent(five_steps(&places, 1, nothing)).run(&mut sandbox.workspace, &initial()).unwrap();
@@ -89,7 +88,7 @@ fn a_failed_checkpoint_has_what_the_step_had_come_to() {
 }
 
 #[test]
-fn a_step_that_always_fails_is_given_up_and_its_failure_stands() {
+fn a_step_that_always_fails_ends_the_run_with_its_failure() {
     let mut sandbox = Sandbox::new();
     let places = Places::of(&sandbox);
     let error = agent(five_steps(&places, usize::MAX, nothing))
@@ -97,21 +96,21 @@ fn a_step_that_always_fails_is_given_up_and_its_failure_stands() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "ckpt-exec-1-3.a4 (step 3) failed after 3 retries, which is the most: no luck"
+        "ckpt-exec-1-3.a4 (step 3) failed after 3 retries, the limit: no luck"
     );
-    let RunError::GaveUp { checkpoint, .. } = error else { panic!("{error:?}") };
+    let RunError::RetriesExhausted { checkpoint, .. } = error else { panic!("{error:?}") };
     assert_eq!(places.count("begin 3"), 4, "once, and three retries");
     let head = head(&sandbox.workspace);
     assert_eq!((head.key, head.status), (checkpoint, Status::Failed));
     assert_eq!(sandbox.read("all.txt"), "step 1\nstep 2\n", "the files of the last success");
     assert!(!sandbox.exists("half-3.txt"));
 
-    // Another process is not given more, unless its author says so.
+    // Another process gets no more retries, unless its author allows them.
     sandbox.reopen();
     let error = agent(five_steps(&places, usize::MAX, nothing))
         .run(&mut sandbox.workspace, &initial())
         .unwrap_err();
-    assert!(matches!(error, RunError::GaveUp { retries: 3, .. }), "{error:?}");
+    assert!(matches!(error, RunError::RetriesExhausted { retries: 3, .. }), "{error:?}");
     assert_eq!(places.count("begin 3"), 4);
     let mut patient = agent(five_steps(&places, 4, nothing));
     patient.most_retries = 4;
@@ -139,9 +138,8 @@ fn the_first_step_can_fail_too() {
     assert_eq!(sandbox.tree().into_keys().collect::<Vec<_>>(), [std::path::Path::new("try-3")]);
 }
 
-/// Whoever looks afterwards sees that nothing runs any more.
 #[test]
-fn a_run_that_ends_says_so() {
+fn a_run_ends_its_session() {
     for failures in [0, usize::MAX] {
         let mut sandbox = Sandbox::new();
         let places = Places::of(&sandbox);
@@ -156,17 +154,17 @@ fn a_run_that_ends_says_so() {
 }
 
 #[test]
-fn tries_that_come_to_the_same_are_all_kept() {
+fn attempts_with_the_same_result_are_all_saved() {
     let mut sandbox = Sandbox::new();
     let step = Step::new("only", |_, _| Err(StepError::failed("no luck")));
     let error = StepAgent::new(execution(), vec![step]).run(&mut sandbox.workspace, &initial());
-    assert!(matches!(error, Err(RunError::GaveUp { retries: 3, .. })), "{error:?}");
+    assert!(matches!(error, Err(RunError::RetriesExhausted { retries: 3, .. })), "{error:?}");
     let failures: Vec<_> = (1..=4).map(|attempt| failure(1, attempt)).collect();
     assert_eq!(attempts(&sandbox.workspace)[1..], failures);
 }
 
 #[test]
-fn a_finished_execution_is_answered_and_nothing_is_done() {
+fn a_finished_execution_returns_its_values_and_does_nothing() {
     let mut sandbox = Sandbox::new();
     let places = Places::of(&sandbox);
     let first =
@@ -183,7 +181,7 @@ fn a_finished_execution_is_answered_and_nothing_is_done() {
 }
 
 #[test]
-fn an_execution_goes_on_only_with_the_steps_it_began_with() {
+fn an_execution_resumes_only_with_the_steps_it_began_with() {
     let mut sandbox = Sandbox::new();
     let places = Places::of(&sandbox);
     agent(five_steps(&places, usize::MAX, nothing))
@@ -198,5 +196,5 @@ fn an_execution_goes_on_only_with_the_steps_it_began_with() {
     );
     let fewer = five_steps(&places, 0, nothing).into_iter().take(1).collect();
     let error = agent(fewer).run(&mut sandbox.workspace, &initial()).unwrap_err();
-    assert!(matches!(error, RunError::OtherSteps { .. }), "{error:?}");
+    assert!(matches!(error, RunError::StepsChanged { .. }), "{error:?}");
 }

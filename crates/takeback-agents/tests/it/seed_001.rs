@@ -1,5 +1,5 @@
-//! The scenarios of the design for file checkpoints through the Claude StepAgent SDK, as far as they are
-//! about the checkpoints themselves: their list, their file, and going back with a live agent.
+//! The scenarios of the design for file checkpoints through the Claude Agent SDK that are about the
+//! checkpoints themselves: their list, their file, and restoring with a live agent.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 use takeback_agents::{
     AgentError, ChatAgent, Checkpoint, Decision, Metadata, NativeFiles, NativeFilesError,
-    NativeFilesResult, RestoreError, Trial, checkpoint_description, restore_with_agent,
+    NativeFilesResult, RestoreError, RestoreMode, checkpoint_description, restore_with_agent,
 };
 use takeback_core::rewind::{NativeOutcome, RewindError, RewindRequest, Target};
 use takeback_store::{PointId, Timestamp};
@@ -61,7 +61,7 @@ fn capturing_a_checkpoint_of_a_user_message() {
 
 // 列出可用检查点
 #[test]
-fn listing_the_checkpoints_there_are() {
+fn listing_the_available_checkpoints() {
     let sessions = tempfile::tempdir().unwrap();
     let (mut metadata, _) = Metadata::open(sessions.path(), "session-1", 10).unwrap();
     metadata.capture(checkpoint(1)).unwrap();
@@ -103,25 +103,25 @@ fn finding_a_description_for_a_checkpoint() {
     }
 }
 
-/// An agent of which only its copies of files are of interest.
-struct Keeper {
+/// An agent that only has copies of files.
+struct CopyingAgent {
     live: bool,
-    /// What it would restore to what text; none: it has no copies of that prompt.
+    /// The paths and texts that it would restore; `None`: it has no copies for that prompt.
     copies: Option<Vec<(PathBuf, &'static str)>>,
-    asked: Mutex<Vec<(String, Trial)>>,
+    asked: Mutex<Vec<(String, RestoreMode)>>,
 }
 
-impl Keeper {
+impl CopyingAgent {
     fn new(copies: Option<Vec<(PathBuf, &'static str)>>) -> Self {
         Self { live: true, copies, asked: Mutex::default() }
     }
 
-    fn asked(&self) -> Vec<(String, Trial)> {
+    fn asked(&self) -> Vec<(String, RestoreMode)> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-impl ChatAgent for Keeper {
+impl ChatAgent for CopyingAgent {
     fn name(&self) -> &'static str {
         "keeper"
     }
@@ -145,11 +145,11 @@ impl ChatAgent for Keeper {
     fn rewind_files(
         &self,
         message: &str,
-        trial: Trial,
+        mode: RestoreMode,
     ) -> Result<Option<NativeFiles>, NativeFilesError> {
-        self.asked.lock().unwrap().push((message.to_owned(), trial));
+        self.asked.lock().unwrap().push((message.to_owned(), mode));
         let copies = self.copies.as_ref().ok_or(NativeFilesError::NoCheckpoint)?;
-        if trial == Trial::Dry {
+        if mode == RestoreMode::DryRun {
             let paths = copies.iter().map(|(path, _)| path.clone()).collect();
             return Ok(Some(NativeFiles { paths }));
         }
@@ -174,8 +174,8 @@ impl ChatAgent for Keeper {
     fn close(&self) {}
 }
 
-/// An edit by the tool, one by the shell, and a person's.
-fn played() -> (Sandbox, PointId) {
+/// A workspace with an edit by a tool, one by a command, and one by the user.
+fn edited_workspace() -> (Sandbox, PointId) {
     let mut sandbox = Sandbox::new();
     sandbox.write("utils.ts", "add, subtract\n");
     sandbox.write("by-shell.txt", "one\n");
@@ -192,16 +192,16 @@ fn played() -> (Sandbox, PointId) {
 // 恢复文件到检查点状态
 #[test]
 fn restoring_files_to_a_checkpoint() {
-    let (mut sandbox, point) = played();
+    let (mut sandbox, point) = edited_workspace();
     let before = sandbox.tree();
     let copies = vec![(sandbox.at("utils.ts"), "add, subtract\n"), (sandbox.at("mine.txt"), "")];
-    let agent = Keeper::new(Some(copies));
+    let agent = CopyingAgent::new(Some(copies));
     let request = RewindRequest::new(Target::Point(point));
     let restored =
         restore_with_agent(&mut sandbox.workspace, &agent, "uuid-1", &request, None).unwrap();
 
     let uuid = || "uuid-1".to_owned();
-    assert_eq!(agent.asked(), [(uuid(), Trial::Dry), (uuid(), Trial::Real)]);
+    assert_eq!(agent.asked(), [(uuid(), RestoreMode::DryRun), (uuid(), RestoreMode::Apply)]);
     assert!(
         matches!(restored.own, NativeFilesResult::Asked(NativeOutcome::Ran)),
         "{:?}",
@@ -217,9 +217,9 @@ fn restoring_files_to_a_checkpoint() {
 
 // 恢复文件到检查点状态: 当检查点数据不存在时,应当抛出描述性错误
 #[test]
-fn restoring_files_to_a_checkpoint_of_which_there_is_no_data() {
-    let (mut sandbox, point) = played();
-    let agent = Keeper::new(None);
+fn restoring_files_to_a_checkpoint_without_data() {
+    let (mut sandbox, point) = edited_workspace();
+    let agent = CopyingAgent::new(None);
     let nowhere = RewindRequest::new(Target::Point(PointId(77)));
     let refused =
         restore_with_agent(&mut sandbox.workspace, &agent, "uuid-7", &nowhere, None).unwrap_err();
@@ -240,9 +240,9 @@ fn restoring_files_to_a_checkpoint_of_which_there_is_no_data() {
 // 提供 Query 实例访问: 当无活跃会话时,应当返回 null
 #[test]
 fn restoring_files_without_a_live_agent_is_refused() {
-    let (mut sandbox, point) = played();
+    let (mut sandbox, point) = edited_workspace();
     let before = sandbox.tree();
-    let agent = Keeper { live: false, ..Keeper::new(Some(Vec::new())) };
+    let agent = CopyingAgent { live: false, ..CopyingAgent::new(Some(Vec::new())) };
     let request = RewindRequest::new(Target::Point(point));
     let refused =
         restore_with_agent(&mut sandbox.workspace, &agent, "uuid-1", &request, None).unwrap_err();

@@ -15,9 +15,9 @@ use takeback_testkit::Sandbox;
 
 use crate::{Places, agent, attempts, five_steps, head, initial, nothing, undisturbed};
 
-/// The second begins while the first is in the middle of a step, and is done before it.
+/// The second run starts while the first is in the middle of a step, and ends before it.
 #[test]
-fn the_slower_of_two_runs_loses_and_says_so() {
+fn the_slower_of_two_runs_fails_with_overtaken() {
     for cut_in in 1..=5 {
         let mut sandbox = Sandbox::new();
         let places = Places::of(&sandbox);
@@ -32,7 +32,7 @@ fn the_slower_of_two_runs_loses_and_says_so() {
         };
         let first = agent(five_steps(&places, 0, overtake)).run(&mut sandbox.workspace, &initial());
         let error = first.unwrap_err();
-        assert_eq!(error.to_string(), "another run of execution exec-1 was faster");
+        assert_eq!(error.to_string(), "another run of execution exec-1 saved first");
         let RunError::Overtaken { source, .. } = error else { panic!("{error:?}") };
         let parent = cut_in - 1;
         assert_eq!(
@@ -51,9 +51,9 @@ fn the_slower_of_two_runs_loses_and_says_so() {
     }
 }
 
-/// If both come to the same, the store has it already: the second must not go on as if it were alone.
+/// If both save the same state, the store has it already: the second must not continue as if it were alone.
 #[test]
-fn a_run_that_comes_to_the_same_as_another_loses_too() {
+fn a_run_that_saves_the_same_state_is_overtaken_too() {
     let mut sandbox = Sandbox::new();
     let mut other = sandbox.another_process();
     let counting = || {
@@ -75,9 +75,9 @@ fn a_run_that_comes_to_the_same_as_another_loses_too() {
     assert_eq!(attempts(&sandbox.workspace).len(), 3);
 }
 
-/// Wherever the other comes in between, with another beginning.
+/// The other run, with another initial state, starts at any moment of this one.
 #[test]
-fn two_runs_that_begin_together_have_one_beginning() {
+fn two_runs_that_start_together_share_one_start() {
     let step = || Step::new("only", |_, _| Ok(()));
     let mut lost = 0;
     for moment in 0..8 {
@@ -90,7 +90,7 @@ fn two_runs_that_begin_together_have_one_beginning() {
                 && let Some(mut other) = other.lock().unwrap().take()
             {
                 let initial = Values { state: json!("the other's"), ..initial() };
-                // It may come too late itself, or while this one has the workspace locked.
+                // It may be too late itself, or this run may have locked the workspace.
                 other.limits.rewind_patience = Duration::ZERO;
                 drop(agent(vec![step()]).run(&mut other, &initial));
             }
@@ -101,11 +101,11 @@ fn two_runs_that_begin_together_have_one_beginning() {
         let steps: Vec<_> = attempts(&sandbox.workspace).iter().map(|row| (row.0, row.1)).collect();
         assert_eq!(steps, [(0, 1), (1, 1)], "at {moment}: {ended:?}");
     }
-    assert!(lost > 0, "none came in between");
+    assert!(lost > 0, "no other run started in between");
 }
 
 #[test]
-fn a_run_that_loses_does_not_end_the_other() {
+fn an_overtaken_run_does_not_end_the_other() {
     let mut sandbox = Sandbox::new();
     let other = RefCell::new(Some(sandbox.another_process()));
     let (reached, wait_for_it) = channel();
@@ -129,7 +129,7 @@ fn a_run_that_loses_does_not_end_the_other() {
         let steps = vec![overtaken, Step::new("two", |_, _| Ok(()))];
         let lost = agent(steps).run(&mut sandbox.workspace, &initial());
         let session = sandbox.workspace.store.sessions().unwrap().remove(0);
-        // Before anything is asserted: whoever waits would wait for ever.
+        // Before any assertion: if one failed, the other thread would wait forever.
         go.send(()).unwrap();
         let won = winner.take().unwrap().join().unwrap();
         assert!(matches!(lost, Err(RunError::Overtaken { .. })), "{lost:?}");

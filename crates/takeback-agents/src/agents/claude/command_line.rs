@@ -37,12 +37,12 @@ pub fn claude_environment(
             Some(start) => name.starts_with(start.as_bytes()),
             None => name == kept.as_bytes(),
         };
-        !theirs || KEPT.iter().any(is)
+        !theirs || KEPT_VARIABLES.iter().any(is)
     };
     variables.into_iter().filter(|(name, _)| kept(name)).collect()
 }
 
-const KEPT: &[&str] = &[
+const KEPT_VARIABLES: &[&str] = &[
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
@@ -64,8 +64,8 @@ const KEPT: &[&str] = &[
     "CLAUDE_CODE_USE_*",
 ];
 
-/// Arguments that the driver depends on, each passed once whatever the user passes.
-const NEEDED: &[&[&str]] = &[
+/// Arguments that the driver depends on, each passed once even if the user passes it too.
+const REQUIRED_ARGUMENTS: &[&[&str]] = &[
     &["-p"],
     &["--input-format", "stream-json"],
     &["--output-format", "stream-json"],
@@ -74,38 +74,40 @@ const NEEDED: &[&[&str]] = &[
     &["--include-partial-messages"],
 ];
 
-/// Options that choose the conversation. The user's count until the driver has a session.
-const CONVERSATION: &[(&str, Takes)] = &[
-    ("--continue", Takes::Nothing),
-    ("-c", Takes::Nothing),
-    ("--resume", Takes::Value),
-    ("-r", Takes::Value),
-    ("--session-id", Takes::Value),
-    ("--resume-session-at", Takes::Value),
-    ("--fork-session", Takes::Nothing),
+/// Options that choose the conversation. The user's apply until the driver has a session.
+const CONVERSATION_OPTIONS: &[(&str, OptionKind)] = &[
+    ("--continue", OptionKind::Flag),
+    ("-c", OptionKind::Flag),
+    ("--resume", OptionKind::WithValue),
+    ("-r", OptionKind::WithValue),
+    ("--session-id", OptionKind::WithValue),
+    ("--resume-session-at", OptionKind::WithValue),
+    ("--fork-session", OptionKind::Flag),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
-    Nothing,
-    Value,
+enum OptionKind {
+    Flag,
+    WithValue,
 }
 
-/// The arguments of the program: the needed ones, then the user's.
+/// The arguments of the program: the required ones, then the user's.
 pub(super) fn arguments(options: &ClaudeOptions, conversation: &Conversation) -> Vec<OsString> {
     let extra = &options.extra_args;
     let mut arguments: Vec<OsString> =
-        NEEDED.iter().copied().flatten().map(|part| (*part).into()).collect();
-    if !has(extra, "--permission-prompt-tool") {
+        REQUIRED_ARGUMENTS.iter().copied().flatten().map(|part| (*part).into()).collect();
+    if !has_option(extra, "--permission-prompt-tool") {
         arguments.extend(["--permission-prompt-tool", "stdio"].map(OsString::from));
     }
-    if let Some(model) = options.model.as_ref().filter(|_| !has(extra, "--model")) {
+    if let Some(model) = options.model.as_ref().filter(|_| !has_option(extra, "--model")) {
         arguments.extend(["--model".into(), model.into()]);
     }
-    let mut left_out: Vec<(&str, Takes)> = NEEDED
+    let mut left_out: Vec<(&str, OptionKind)> = REQUIRED_ARGUMENTS
         .iter()
-        .map(|needed| (needed[0], if needed.len() > 1 { Takes::Value } else { Takes::Nothing }))
-        .chain([("--print", Takes::Nothing)])
+        .map(|required| {
+            (required[0], if required.len() > 1 { OptionKind::WithValue } else { OptionKind::Flag })
+        })
+        .chain([("--print", OptionKind::Flag)])
         .collect();
     if let Some(session) = &conversation.session {
         arguments.extend(["--resume".into(), session.into()]);
@@ -115,14 +117,14 @@ pub(super) fn arguments(options: &ClaudeOptions, conversation: &Conversation) ->
         // Resuming a session in its middle deletes what came after. A fork keeps the original, and
         // has the same ids for messages and file copies.
         arguments.push("--fork-session".into());
-        left_out.extend(CONVERSATION);
+        left_out.extend(CONVERSATION_OPTIONS);
     }
-    arguments.extend(without(extra, &left_out));
+    arguments.extend(without_options(extra, &left_out));
     arguments
 }
 
 /// Whether an option is among the arguments, as `--option` or `--option=value`.
-fn has(arguments: &[OsString], option: &str) -> bool {
+fn has_option(arguments: &[OsString], option: &str) -> bool {
     arguments.iter().any(|argument| is_option(argument, option))
 }
 
@@ -135,16 +137,16 @@ fn has_value(argument: &OsStr, option: &str) -> bool {
     option.starts_with("--") && rest.is_some_and(|rest| rest.starts_with(b"="))
 }
 
-fn without(arguments: &[OsString], left_out: &[(&str, Takes)]) -> Vec<OsString> {
+fn without_options(arguments: &[OsString], left_out: &[(&str, OptionKind)]) -> Vec<OsString> {
     let mut kept = Vec::new();
     let mut rest = arguments.iter().peekable();
     while let Some(argument) = rest.next() {
-        let Some((option, takes)) = left_out.iter().find(|(option, _)| is_option(argument, option))
+        let Some((option, kind)) = left_out.iter().find(|(option, _)| is_option(argument, option))
         else {
             kept.push(argument.clone());
             continue;
         };
-        if *takes == Takes::Value && !has_value(argument, option) {
+        if *kind == OptionKind::WithValue && !has_value(argument, option) {
             rest.next_if(|next| !next.as_bytes().starts_with(b"-"));
         }
     }
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn extra_arguments_are_kept_and_the_needed_ones_stand_once() {
+    fn extra_arguments_are_kept_and_required_ones_appear_once() {
         let fresh = Conversation::default();
         let cases: &[(&[&str], String)] = &[
             (&[], format!("{BASE} {ASKED}")),
@@ -202,21 +204,21 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_of_its_own_comes_before_the_users_word() {
+    fn the_drivers_conversation_replaces_the_users_options() {
         let conversation = Conversation {
             session: Some("S".to_owned()),
             up_to: Some("U".to_owned()),
             prompts: Vec::new(),
         };
-        let going_on = format!("{BASE} {ASKED} --resume S --resume-session-at U --fork-session");
-        assert_eq!(line(&options(&[]), &conversation), going_on);
+        let resumed = format!("{BASE} {ASKED} --resume S --resume-session-at U --fork-session");
+        assert_eq!(line(&options(&[]), &conversation), resumed);
         let extra =
             ["--continue", "--resume=T", "-r", "T", "--fork-session", "--x", "--session-id", "I"];
-        assert_eq!(line(&options(&extra), &conversation), format!("{going_on} --x"));
+        assert_eq!(line(&options(&extra), &conversation), format!("{resumed} --x"));
     }
 
     #[test]
-    fn the_model_is_the_users_if_both_name_one() {
+    fn the_users_model_option_wins() {
         let fresh = Conversation::default();
         let named =
             |extra: &[&str]| ClaudeOptions { model: Some("m".to_owned()), ..options(extra) };
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_surrounding_session_left_is_not_handed_on() {
+    fn variables_of_an_enclosing_session_are_removed() {
         let names = [
             "PATH",
             "CLAUDECODE",
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_found_by_name_or_on_the_path() {
+    fn the_program_is_found_by_path_or_on_the_search_path() {
         let sh = Path::new("/bin/sh");
         assert_eq!(find_claude(None, Some(sh)), Some(sh.to_owned()));
         assert_eq!(find_claude(Some(OsStr::new("/bin")), Some(Path::new("/nowhere/claude"))), None);

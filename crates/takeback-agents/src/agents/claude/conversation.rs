@@ -9,7 +9,7 @@ use crate::chat_agent::AgentError;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Conversation {
-    /// The program's id of the session; `None`: nothing was said yet.
+    /// The program's id of the session; `None`: there are no messages yet.
     pub(super) session: Option<String>,
     /// The last message that counts.
     pub(super) up_to: Option<String>,
@@ -32,13 +32,13 @@ struct Memory {
 }
 
 impl Conversation {
-    pub(super) fn prompted(&mut self, message: &str) {
+    pub(super) fn add_prompt(&mut self, message: &str) {
         let after = self.up_to.clone();
         self.prompts.push(Prompt { message: message.to_owned(), after });
     }
 
     /// Notes a message.
-    pub(super) fn saw(&mut self, session: &str, message: &str) {
+    pub(super) fn add_message(&mut self, session: &str, message: &str) {
         self.session = Some(session.to_owned());
         self.up_to = Some(message.to_owned());
     }
@@ -57,7 +57,7 @@ impl Conversation {
         let at = self.prompts.iter().rposition(|prompt| prompt.after != self.up_to)?;
         let mut left = self.before(&self.prompts[at].message)?;
         for lost in &self.prompts[at..] {
-            left.prompted(&lost.message);
+            left.add_prompt(&lost.message);
         }
         Some(left)
     }
@@ -86,17 +86,17 @@ mod tests {
 
     fn two_turns() -> Conversation {
         let mut conversation = Conversation::default();
-        conversation.prompted("p1");
-        conversation.saw("S", "p1");
-        conversation.saw("S", "a1");
-        conversation.prompted("p2");
-        conversation.saw("S", "p2");
-        conversation.saw("S", "a2");
+        conversation.add_prompt("p1");
+        conversation.add_message("S", "p1");
+        conversation.add_message("S", "a1");
+        conversation.add_prompt("p2");
+        conversation.add_message("S", "p2");
+        conversation.add_message("S", "a2");
         conversation
     }
 
     #[test]
-    fn a_prompt_goes_with_all_that_came_after() {
+    fn a_cut_removes_the_prompt_and_everything_after() {
         let conversation = two_turns();
         assert_eq!(conversation.before("p1"), Some(Conversation::default()));
         let expected = Conversation {
@@ -109,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_was_not_written_down_can_still_be_cut_off() {
+    fn an_unwritten_turn_can_still_be_cut() {
         let mut conversation = two_turns();
         let kept = conversation.before("p2");
         let left = conversation.without_last_turn().unwrap();
         assert_eq!(left.up_to, Some("a1".to_owned()));
         assert_eq!(left.before("p2"), kept);
-        conversation.prompted("p3");
+        conversation.add_prompt("p3");
         let left = conversation.without_last_turn().unwrap();
         assert_eq!(left.up_to, Some("a1".to_owned()));
         assert_eq!(left.before("p2"), kept);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_comes_back_as_it_was() {
+    fn memory_survives_a_round_trip() {
         let conversation = two_turns();
         let memory = conversation.memory();
         let expected = json!({

@@ -19,7 +19,7 @@ pub(super) fn cut(home: &Path, prompt: PointPrompt<'_>) -> Result<Option<Cut>, C
     }
     let Some(file) = claude_transcript(home, session)? else { return Ok(None) };
     let chain = chain(&file)?;
-    let Some(message) = chain.message(prompt.message_ids).filter(|id| chain.goes_on_after(id))
+    let Some(message) = chain.message(prompt.message_ids).filter(|id| chain.continues_after(id))
     else {
         return Ok(None);
     };

@@ -4,7 +4,7 @@
 //! A hook is answered after its event was recorded, so the program continues only when that is
 //! durable.
 
-mod heard;
+mod messages;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,19 +14,20 @@ use std::time::{Duration, Instant};
 use super::ClaudeOptions;
 use super::command_line::arguments;
 use super::conversation::Conversation;
-use super::orphans::Left;
-use super::permission::Leave;
-use super::process::{Ended, Process};
+use super::orphans::OrphanState;
+use super::output::ChatOutput;
+use super::permission::SessionPermissions;
+use super::process::{Process, ProcessEnd};
 use super::recorder::Recorder;
-use super::shared::Shared;
-use super::show::Show;
-use super::wire::{WireGiven, WireIn, WireRequest};
+use super::shared_state::SharedState;
+use super::wire::{WireIn, WireReplyBody, WireRequest};
 use crate::chat_agent::{
-    AgentError, ChatEvent, Decision, NativeFiles, NativeFilesError, PromptPoint, Trial, TurnResult,
+    AgentError, ChatEvent, Decision, NativeFiles, NativeFilesError, PromptPoint, RestoreMode,
+    TurnResult,
 };
 
 /// A message to the thread.
-pub(super) enum Item {
+pub(super) enum DriverMessage {
     /// From the process with this number.
     Line(u64, String),
     Ended(u64),
@@ -45,7 +46,7 @@ pub(super) enum Command {
     },
     RewindFiles {
         message: String,
-        trial: Trial,
+        mode: RestoreMode,
         reply: Sender<Result<NativeFiles, NativeFilesError>>,
     },
     /// Continues another conversation with a new process.
@@ -54,7 +55,7 @@ pub(super) enum Command {
         reply: Sender<Result<(), AgentError>>,
     },
     /// Kills the process, which is dead when `reply` is received.
-    GiveUp {
+    Kill {
         why: &'static str,
         reply: Sender<()>,
     },
@@ -62,9 +63,9 @@ pub(super) enum Command {
 }
 
 /// How long an interrupted turn may take to end before its process is killed.
-const INTERRUPT_PATIENCE: Duration = Duration::from_secs(10);
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a process may take to write its transcript.
-const END_PATIENCE: Duration = Duration::from_secs(5);
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 const HOOKS: &[&str] = &[
     "PreToolUse",
@@ -80,29 +81,30 @@ pub(super) struct Driver {
     options: ClaudeOptions,
     recorder: Recorder,
     say: Sender<ChatEvent>,
-    shared: Arc<Shared>,
-    inbox: Receiver<Item>,
-    outbox: Sender<Item>,
+    shared: Arc<SharedState>,
+    inbox: Receiver<DriverMessage>,
+    outbox: Sender<DriverMessage>,
     process: Option<Process>,
     processes: u64,
     requests: u64,
     /// Requests without an answer, by their id.
-    waiting: HashMap<String, Waiting>,
+    pending: HashMap<String, PendingRequest>,
     turn: Option<Turn>,
     /// Subagents that run in the background.
     background: Vec<String>,
-    show: Show,
-    leave: Leave,
+    output: ChatOutput,
+    permissions: SessionPermissions,
     /// Calls that were denied.
     denied: HashSet<String>,
-    complained: bool,
+    has_complained: bool,
 }
 
-enum Waiting {
+/// A request to the program, and who waits for its answer.
+enum PendingRequest {
     /// `before`: the conversation to return to if this one cannot be resumed.
     Start {
         before: Conversation,
-        tried: Tried,
+        attempt: StartAttempt,
         reply: Option<Sender<Result<(), AgentError>>>,
     },
     Rewind(Sender<Result<NativeFiles, NativeFilesError>>),
@@ -110,17 +112,18 @@ enum Waiting {
     Stop,
 }
 
+/// How much of a conversation a start resumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tried {
-    AsItWas,
-    WithoutTheLastTurn,
+pub(super) enum StartAttempt {
+    Full,
+    WithoutLastTurn,
 }
 
 struct Turn {
     /// `None`: the program started the turn itself, or its background work is being stopped.
     prompt: Option<Prompt>,
     /// The program is still in a turn of its own while a prompt waits.
-    of_its_own: bool,
+    is_own: bool,
     /// When its interrupt was requested.
     interrupted: Option<Instant>,
 }
@@ -129,7 +132,8 @@ struct Prompt {
     message: String,
     text: String,
     point: Option<PromptPoint>,
-    taken_in: bool,
+    /// The program has started its turn.
+    is_accepted: bool,
 }
 
 impl Driver {
@@ -137,10 +141,10 @@ impl Driver {
         options: ClaudeOptions,
         recorder: Recorder,
         say: Sender<ChatEvent>,
-        shared: Arc<Shared>,
-        (outbox, inbox): (Sender<Item>, Receiver<Item>),
+        shared: Arc<SharedState>,
+        (outbox, inbox): (Sender<DriverMessage>, Receiver<DriverMessage>),
     ) -> Self {
-        let show = Show::new(say.clone(), options.folder.clone());
+        let output = ChatOutput::new(say.clone(), options.folder.clone());
         Self {
             options,
             recorder,
@@ -151,13 +155,13 @@ impl Driver {
             process: None,
             processes: 0,
             requests: 0,
-            waiting: HashMap::new(),
+            pending: HashMap::new(),
             turn: None,
             background: Vec::new(),
-            show,
-            leave: Leave::default(),
+            output,
+            permissions: SessionPermissions::default(),
             denied: HashSet::new(),
-            complained: false,
+            has_complained: false,
         }
     }
 
@@ -166,17 +170,17 @@ impl Driver {
     pub(super) fn start(
         &mut self,
         conversation: Conversation,
-        tried: Tried,
+        attempt: StartAttempt,
         reply: Option<Sender<Result<(), AgentError>>>,
     ) -> Result<(), AgentError> {
         let arguments = arguments(&self.options, &conversation);
         self.processes += 1;
         let process = Process::start(&self.options, &arguments, self.processes, &self.outbox)?;
-        self.shared.started(process.pid());
+        self.shared.set_started(process.pid());
         self.process = Some(process);
         let before = self.shared.conversation(|current| std::mem::replace(current, conversation));
-        let waiting = Waiting::Start { before, tried, reply };
-        self.request(WireRequest::initialize(HOOKS), Some(waiting));
+        let pending = PendingRequest::Start { before, attempt, reply };
+        self.request(WireRequest::initialize(HOOKS), Some(pending));
         Ok(())
     }
 
@@ -184,36 +188,40 @@ impl Driver {
     pub(super) fn run(mut self) {
         loop {
             match self.next() {
-                Some(Item::Line(number, line)) if self.is_current(number) => self.line(&line),
-                Some(Item::Ended(number)) if self.is_current(number) => self.died(None),
-                Some(Item::Line(..) | Item::Ended(_)) => {}
-                Some(Item::Command(Command::Close)) => break,
-                Some(Item::Command(command)) => self.command(command),
-                None => self.give_up("it did not stop when it was interrupted"),
+                Some(DriverMessage::Line(number, line)) if self.is_current(number) => {
+                    self.handle_line(&line);
+                }
+                Some(DriverMessage::Ended(number)) if self.is_current(number) => {
+                    self.handle_exit(None);
+                }
+                Some(DriverMessage::Line(..) | DriverMessage::Ended(_)) => {}
+                Some(DriverMessage::Command(Command::Close)) => break,
+                Some(DriverMessage::Command(command)) => self.handle_command(command),
+                None => self.kill_process("it did not stop when it was interrupted"),
             }
         }
         if self.turn.is_some() {
             self.request(WireRequest::Interrupt, None);
         }
         if let Some(process) = self.process.take() {
-            self.shared.ended("it was closed");
-            let ended = process.end(END_PATIENCE);
-            self.bury(&ended);
+            self.shared.set_ended("it was closed");
+            let ended = process.end(END_TIMEOUT);
+            self.record_exit(&ended);
         }
-        self.turn_over(TurnResult::Interrupted);
+        self.end_turn(TurnResult::Interrupted);
         self.recorder.end();
     }
 
     /// `None`: an interrupted turn did not end in time.
-    fn next(&self) -> Option<Item> {
+    fn next(&self) -> Option<DriverMessage> {
         let since = self.turn.as_ref().and_then(|turn| turn.interrupted);
         let Some(since) = since.filter(|_| self.process.is_some()) else {
-            return self.inbox.recv().ok().or(Some(Item::Command(Command::Close)));
+            return self.inbox.recv().ok().or(Some(DriverMessage::Command(Command::Close)));
         };
-        match self.inbox.recv_timeout(INTERRUPT_PATIENCE.saturating_sub(since.elapsed())) {
+        match self.inbox.recv_timeout(INTERRUPT_TIMEOUT.saturating_sub(since.elapsed())) {
             Ok(item) => Some(item),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(Item::Command(Command::Close)),
+            Err(RecvTimeoutError::Disconnected) => Some(DriverMessage::Command(Command::Close)),
         }
     }
 
@@ -221,34 +229,33 @@ impl Driver {
         self.process.as_ref().is_some_and(|process| process.number == number)
     }
 
-    // --- commands of the host
-    // ---------------------------------------------------------------------
-
-    fn command(&mut self, command: Command) {
+    fn handle_command(&mut self, command: Command) {
         match command {
             Command::Prompt { message, text } => self.prompt(message, text),
             Command::Interrupt => self.interrupt(),
             Command::Decide { request, decision } => self.decide(&request, decision),
-            Command::RewindFiles { message, trial, reply } => {
+            Command::RewindFiles { message, mode, reply } => {
                 let request = WireRequest::RewindFiles {
                     user_message_id: message,
-                    dry_run: trial == Trial::Dry,
+                    dry_run: mode == RestoreMode::DryRun,
                 };
-                self.request(request, Some(Waiting::Rewind(reply)));
+                self.request(request, Some(PendingRequest::Rewind(reply)));
             }
             Command::Restart { conversation, reply } => {
                 if let Some(process) = self.process.take() {
-                    self.shared.ended("it is being started anew");
-                    let ended = process.end(END_PATIENCE);
-                    self.left_behind(&Ended { why: "it was started anew".to_owned(), ..ended });
+                    self.shared.set_ended("it is being restarted");
+                    let ended = process.end(END_TIMEOUT);
+                    self.close_process(&ProcessEnd { why: "it was restarted".to_owned(), ..ended });
                 }
-                if let Err(error) = self.start(conversation, Tried::AsItWas, Some(reply.clone())) {
-                    self.shared.ended(&error.to_string());
+                if let Err(error) =
+                    self.start(conversation, StartAttempt::Full, Some(reply.clone()))
+                {
+                    self.shared.set_ended(&error.to_string());
                     drop(reply.send(Err(error)));
                 }
             }
-            Command::GiveUp { why, reply } => {
-                self.give_up(why);
+            Command::Kill { why, reply } => {
+                self.kill_process(why);
                 // The dropped sender reports the end.
                 drop(reply);
             }
@@ -258,16 +265,16 @@ impl Driver {
 
     fn prompt(&mut self, message: String, text: String) {
         let point = self.recorder.prompt(&message, &text);
-        self.shared.conversation(|conversation| conversation.prompted(&message));
+        self.shared.conversation(|conversation| conversation.add_prompt(&message));
         let line = WireIn::prompt(&message, &text);
         // The program may have just started a turn of its own; the prompt then follows it.
-        let of_its_own = self.turn.is_some();
+        let is_own = self.turn.is_some();
         let interrupted = None;
-        let prompt = Some(Prompt { message, text, point, taken_in: false });
-        self.turn = Some(Turn { prompt, of_its_own, interrupted });
+        let prompt = Some(Prompt { message, text, point, is_accepted: false });
+        self.turn = Some(Turn { prompt, is_own, interrupted });
         match &mut self.process {
             Some(process) => process.send(&line),
-            None => self.turn_over(TurnResult::Failed("the agent has ended".to_owned())),
+            None => self.end_turn(TurnResult::Failed("the agent has ended".to_owned())),
         }
     }
 
@@ -275,51 +282,48 @@ impl Driver {
         if self.turn.is_none() {
             if self.background.is_empty() {
                 // The host may have taken an event for a turn.
-                return self.tell(ChatEvent::TurnEnd(TurnResult::Interrupted));
+                return self.send_event(ChatEvent::TurnEnd(TurnResult::Interrupted));
             }
-            self.shared.busy();
-            self.turn = Some(Turn { prompt: None, of_its_own: false, interrupted: None });
+            self.shared.set_busy();
+            self.turn = Some(Turn { prompt: None, is_own: false, interrupted: None });
         }
         if let Some(turn) = &mut self.turn {
             turn.interrupted.get_or_insert_with(Instant::now);
         }
         self.request(WireRequest::Interrupt, None);
         for task_id in self.background.clone() {
-            self.request(WireRequest::StopTask { task_id }, Some(Waiting::Stop));
+            self.request(WireRequest::StopTask { task_id }, Some(PendingRequest::Stop));
         }
     }
 
     fn decide(&mut self, request: &str, decision: Decision) {
-        let Some(asked) = self.shared.answered(request) else { return };
-        let permission = self.leave.given(&asked, decision);
+        let Some(asked) = self.shared.take_request(request) else { return };
+        let permission = self.permissions.apply(&asked, decision);
         if permission.is_allowed() {
             self.recorder.resume(&asked.call);
         } else {
             self.denied.insert(asked.call);
         }
-        self.answer(request, WireGiven::Permission(permission));
+        self.answer(request, WireReplyBody::Permission(permission));
     }
 
-    fn request(&mut self, request: WireRequest, waiting: Option<Waiting>) {
+    fn request(&mut self, request: WireRequest, pending: Option<PendingRequest>) {
         self.requests += 1;
         let id = format!("takeback-{}", self.requests);
         let Some(process) = &mut self.process else { return };
         process.send(&WireIn::request(&id, request));
-        if let Some(waiting) = waiting {
-            self.waiting.insert(id, waiting);
+        if let Some(pending) = pending {
+            self.pending.insert(id, pending);
         }
     }
 
-    fn answer(&mut self, id: &str, given: WireGiven) {
+    fn answer(&mut self, id: &str, given: WireReplyBody) {
         if let Some(process) = &mut self.process {
             process.send(&WireIn::reply(id, given));
         }
     }
 
-    // --- the end of the process
-    // -------------------------------------------------------------------
-
-    fn turn_over(&mut self, ending: TurnResult) {
+    fn end_turn(&mut self, ending: TurnResult) {
         if ending == TurnResult::Interrupted {
             self.recorder.subagents_end();
         }
@@ -327,80 +331,80 @@ impl Driver {
         if self.turn.take().is_none() {
             return;
         }
-        self.shared.forget_asked();
+        self.shared.clear_requests();
         self.denied.clear();
-        self.show.turn_end(&ending);
-        self.shared.idle();
-        self.tell(ChatEvent::TurnEnd(ending));
+        self.output.turn_end(&ending);
+        self.shared.set_idle();
+        self.send_event(ChatEvent::TurnEnd(ending));
     }
 
-    fn give_up(&mut self, why: &str) {
+    fn kill_process(&mut self, why: &str) {
         self.process.as_ref().map(Process::kill);
-        self.died(Some(why));
+        self.handle_exit(Some(why));
     }
 
-    fn died(&mut self, why: Option<&str>) {
+    fn handle_exit(&mut self, why: Option<&str>) {
         let Some(process) = self.process.take() else { return };
-        let ended = process.end(END_PATIENCE);
+        let ended = process.end(END_TIMEOUT);
         let why = why.map_or(ended.why, str::to_owned);
-        let ended = Ended { why, ..ended };
-        self.shared.ended(&ended.why);
-        self.left_behind(&ended);
+        let ended = ProcessEnd { why, ..ended };
+        self.shared.set_ended(&ended.why);
+        self.close_process(&ended);
         if self.process.is_none() {
-            self.tell(ChatEvent::Gone(ended.why));
+            self.send_event(ChatEvent::Ended(ended.why));
         }
     }
 
     /// Closes what a process left open, in the log and for the host.
-    fn left_behind(&mut self, ended: &Ended) {
+    fn close_process(&mut self, ended: &ProcessEnd) {
         let why = ended.why.as_str();
         self.background.clear();
-        self.bury(ended);
+        self.record_exit(ended);
         let asked_to = self.turn.as_ref().is_some_and(|turn| turn.interrupted.is_some());
-        self.turn_over(match asked_to {
+        self.end_turn(match asked_to {
             true => TurnResult::Interrupted,
             false => TurnResult::Failed(why.to_owned()),
         });
-        for (_, waiting) in std::mem::take(&mut self.waiting) {
-            match waiting {
-                Waiting::Start { before, tried, reply } => {
-                    self.not_started(before, tried, reply, why);
+        for (_, pending) in std::mem::take(&mut self.pending) {
+            match pending {
+                PendingRequest::Start { before, attempt, reply } => {
+                    self.handle_failed_start(before, attempt, reply, why);
                 }
-                Waiting::Stop => {}
-                Waiting::Rewind(reply) => {
-                    drop(reply.send(Err(AgentError::Gone(why.to_owned()).into())));
+                PendingRequest::Stop => {}
+                PendingRequest::Rewind(reply) => {
+                    drop(reply.send(Err(AgentError::Ended(why.to_owned()).into())));
                 }
             }
         }
     }
 
     /// Closes in the log what the process was doing; if it was killed, also the commands it ran.
-    fn bury(&mut self, ended: &Ended) {
-        let left = match &ended.orphaned {
+    fn record_exit(&mut self, ended: &ProcessEnd) {
+        let orphans = match &ended.orphaned {
             Some(mark) if self.recorder.may_write() => mark.end_commands(),
-            _ => Left::AsTold,
+            _ => OrphanState::None,
         };
-        self.recorder.died(left);
+        self.recorder.program_ended(orphans);
     }
 
     /// A conversation could not be resumed. A killed program may not have written its last messages
     /// to the transcript; then the conversation continues before that turn.
-    fn not_started(
+    fn handle_failed_start(
         &mut self,
         before: Conversation,
-        tried: Tried,
+        attempt: StartAttempt,
         reply: Option<Sender<Result<(), AgentError>>>,
         why: &str,
     ) {
         let wanted = self.shared.conversation(|current| std::mem::replace(current, before));
-        let is_lost = tried == Tried::AsItWas && why.starts_with("No message found");
+        let is_lost = attempt == StartAttempt::Full && why.starts_with("No message found");
         let shorter = if is_lost { wanted.without_last_turn() } else { None };
         let mut error = AgentError::Refused(why.to_owned());
         if let Some(shorter) = shorter {
-            match self.start(shorter, Tried::WithoutTheLastTurn, reply.clone()) {
+            match self.start(shorter, StartAttempt::WithoutLastTurn, reply.clone()) {
                 Ok(()) => {
-                    let note = "claude has not kept the last turn, and goes on from before it";
-                    return self.tell(ChatEvent::Note(note.to_owned()));
+                    let note = "claude did not save the last turn and continues from before it";
+                    return self.send_event(ChatEvent::Note(note.to_owned()));
                 }
                 Err(failed) => error = failed,
             }
@@ -408,8 +412,8 @@ impl Driver {
         reply.map(|reply| reply.send(Err(error)));
     }
 
-    fn tell(&self, said: ChatEvent) {
+    fn send_event(&self, event: ChatEvent) {
         // The receiver is gone while the host closes.
-        drop(self.say.send(said));
+        drop(self.say.send(event));
     }
 }

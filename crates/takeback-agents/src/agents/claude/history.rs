@@ -8,7 +8,7 @@ mod chain;
 mod lines;
 mod transcript;
 mod wire;
-mod written;
+mod edited_text;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,10 +26,13 @@ use super::NAME;
 /// Longer names of transcript folders are cut here and end in a checksum.
 const NAME_MAX: usize = 200;
 
+/// A file or folder of the program that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("{} cannot be read", path.display())]
+#[error("cannot read {}", path.display())]
 pub struct ClaudeHistoryError {
+    /// The file or folder.
     pub path: PathBuf,
+    /// Why.
     pub source: io::Error,
 }
 
@@ -93,7 +96,7 @@ pub fn past_session(config: &Path, file: &Path) -> Result<Option<PastSession>, C
     let mut prompts = Vec::new();
     for prompt in transcript.prompts {
         if let Some(backups) = transcript.backups.get(&prompt.uuid) {
-            prompts.push(told(prompt, backups, &folder, &copies));
+            prompts.push(to_story_prompt(prompt, backups, &folder, &copies));
         }
     }
     let Some(first) = prompts.first() else { return Ok(None) };
@@ -126,7 +129,7 @@ fn read<T>(
     reader(BufReader::with_capacity(1 << 18, opened)).map_err(failed)
 }
 
-fn told(
+fn to_story_prompt(
     prompt: Prompt,
     backups: &BTreeMap<String, WireBackup>,
     folder: &Path,
@@ -140,9 +143,9 @@ fn told(
     let files: BTreeMap<PathBuf, Kept> =
         backups.iter().map(|(path, backup)| (folder.join(path), kept(backup))).collect();
     let left = prompt
-        .written
+        .edited
         .iter()
-        .filter_map(|(path, written)| Some((path.clone(), written.kept(files.get(path)?)?)));
+        .filter_map(|(path, edited)| Some((path.clone(), edited.kept(files.get(path)?)?)));
     StoryPrompt {
         left: left.collect(),
         message_ids: [prompt.uuid].into_iter().chain(prompt.prompt_id).collect(),

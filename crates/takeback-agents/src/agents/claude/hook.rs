@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::recorder::goes_on;
+use super::recorder::runs_in_background;
 use crate::hook::claude_shaped::{HookPayload, Shape};
 use crate::hook::{HookEvent, HookEventKind, PayloadError};
 use crate::kind::HookSpec;
@@ -10,11 +10,11 @@ use crate::kind::HookSpec;
 pub(super) const HOOKS: &[HookSpec] = &[
     HookSpec::new("SessionStart"),
     HookSpec::new("UserPromptSubmit"),
-    of_tools("PreToolUse"),
-    of_tools("PostToolUse"),
-    of_tools("PostToolUseFailure"),
+    tool_hook("PreToolUse"),
+    tool_hook("PostToolUse"),
+    tool_hook("PostToolUseFailure"),
     // In auto mode, the default, a refusal sends nothing else, and no person is asked.
-    of_tools("PermissionDenied"),
+    tool_hook("PermissionDenied"),
     HookSpec::new("SubagentStart"),
     HookSpec::new("SubagentStop"),
     HookSpec::new("Stop"),
@@ -22,14 +22,14 @@ pub(super) const HOOKS: &[HookSpec] = &[
     HookSpec::new("SessionEnd"),
 ];
 
-const fn of_tools(event: &'static str) -> HookSpec {
+const fn tool_hook(event: &'static str) -> HookSpec {
     HookSpec { matcher: Some("*"), ..HookSpec::new(event) }
 }
 
 const SHAPE: Shape = Shape {
     agent: super::NAME,
-    prompt: |_, text| of_its_own(&text).unwrap_or(HookEventKind::Prompt { text }),
-    runs_on: |call, response| goes_on(&call.tool, response),
+    prompt: |_, text| background_end(&text).unwrap_or(HookEventKind::Prompt { text }),
+    runs_on: |call, response| runs_in_background(&call.tool, response),
 };
 
 pub(super) fn decode(payload: &[u8], _event: Option<&str>) -> Result<HookEvent, PayloadError> {
@@ -49,7 +49,7 @@ fn is_of_copilot(payload: &HookPayload) -> bool {
 
 /// The end of a background task, which Claude Code submits as a prompt, during a turn or after it.
 /// No person asked for anything.
-fn of_its_own(prompt: &str) -> Option<HookEventKind> {
+fn background_end(prompt: &str) -> Option<HookEventKind> {
     if prompt.starts_with("Background agent \"") && prompt.ends_with("\" was stopped by the user.")
     {
         return Some(HookEventKind::Irrelevant);

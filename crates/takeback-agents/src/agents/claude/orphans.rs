@@ -12,18 +12,19 @@ use rustix::process::{Pid, Signal, kill_process};
 use takeback_core::process;
 
 /// How long to wait for killed processes to end.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An environment variable that the program and all of its children inherit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark(String);
 
-/// What is known about the shells of a program that has ended.
+/// What is known about the commands of a program that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Left {
-    /// It ended by itself, after its own commands.
-    AsTold,
-    Nothing,
+pub(super) enum OrphanState {
+    /// The program ended by itself, after its commands.
+    None,
+    /// All of them were killed.
+    Killed,
     /// A command may still run and write.
     Unknown,
 }
@@ -45,9 +46,9 @@ impl Mark {
     /// Kills the commands that the program was running, after the program itself has died.
     ///
     /// Spares what an earlier command left running on purpose: the shell that led its session has
-    /// ended. [`Left::Nothing`] only if commands were found and none is left.
-    pub(super) fn end_commands(&self) -> Left {
-        let deadline = Instant::now() + PATIENCE;
+    /// ended. [`OrphanState::Killed`] only if commands were found and none is left.
+    pub(super) fn end_commands(&self) -> OrphanState {
+        let deadline = Instant::now() + TIMEOUT;
         let mut sessions = BTreeSet::new();
         loop {
             let marked = self.marked();
@@ -59,10 +60,14 @@ impl Mark {
                 .map(|(pid, _)| pid)
                 .collect();
             if found.is_empty() {
-                return if sessions.is_empty() { Left::Unknown } else { Left::Nothing };
+                return if sessions.is_empty() {
+                    OrphanState::Unknown
+                } else {
+                    OrphanState::Killed
+                };
             }
             if Instant::now() > deadline {
-                return Left::Unknown;
+                return OrphanState::Unknown;
             }
             for pid in found.into_iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
                 // Fails if it has ended by itself.

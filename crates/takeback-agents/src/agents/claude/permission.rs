@@ -11,23 +11,23 @@ use crate::chat_agent::Decision;
 
 /// A call that waits for permission.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct PendingCall {
     pub(super) tool: String,
     pub(super) input: Value,
     pub(super) call: String,
-    pub(super) reach: Reach,
+    pub(super) scope: PermissionScope,
 }
 
 /// How far a permanent permission reaches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Reach {
+pub(super) enum PermissionScope {
     /// Every call of the tool inside the folder.
     Inside,
     /// This command, or this input outside the folder, and no other.
     Only(String),
 }
 
-impl Reach {
+impl PermissionScope {
     /// `is_inside`: whether a path leads into the folder, with links resolved.
     pub(super) fn of(input: &Value, is_inside: impl Fn(&Path) -> bool) -> Self {
         if let Some(command) = command_in(input) {
@@ -44,27 +44,28 @@ impl Reach {
 
 /// The permissions of a session.
 #[derive(Debug, Default)]
-pub(super) struct Leave {
-    always: HashSet<(String, Reach)>,
+pub(super) struct SessionPermissions {
+    always: HashSet<(String, PermissionScope)>,
 }
 
-impl Leave {
-    /// The decision that needs no user.
-    pub(super) fn standing(&self, asked: &Asked) -> Option<WirePermission> {
-        // Its answers would be a choice from a list; the user's next message does as well.
-        if asked.tool == "AskUserQuestion" {
+impl SessionPermissions {
+    /// The decision on a call that needs no question to the user.
+    pub(super) fn stored_decision(&self, call: &PendingCall) -> Option<WirePermission> {
+        // Its answer would be a choice from a list; the user's next message serves as well.
+        if call.tool == "AskUserQuestion" {
             let message = "Ask in plain text: the user answers with the next message.".to_owned();
             return Some(WirePermission::Deny { message });
         }
-        self.always.contains(&kind_of(asked)).then(|| allow(asked))
+        self.always.contains(&grant_of(call)).then(|| allow(call))
     }
 
-    pub(super) fn given(&mut self, asked: &Asked, decision: Decision) -> WirePermission {
+    /// The answer for the program; remembers [`Decision::AllowAlways`].
+    pub(super) fn apply(&mut self, call: &PendingCall, decision: Decision) -> WirePermission {
         match decision {
-            Decision::Allow => allow(asked),
+            Decision::Allow => allow(call),
             Decision::AllowAlways => {
-                self.always.insert(kind_of(asked));
-                allow(asked)
+                self.always.insert(grant_of(call));
+                allow(call)
             }
             Decision::Deny(message) => WirePermission::Deny { message },
         }
@@ -77,12 +78,12 @@ impl WirePermission {
     }
 }
 
-fn allow(asked: &Asked) -> WirePermission {
-    WirePermission::Allow { updated_input: asked.input.clone() }
+fn allow(call: &PendingCall) -> WirePermission {
+    WirePermission::Allow { updated_input: call.input.clone() }
 }
 
-fn kind_of(asked: &Asked) -> (String, Reach) {
-    (asked.tool.clone(), asked.reach.clone())
+fn grant_of(call: &PendingCall) -> (String, PermissionScope) {
+    (call.tool.clone(), call.scope.clone())
 }
 
 #[cfg(test)]
@@ -91,31 +92,31 @@ mod tests {
 
     use super::*;
 
-    fn asked(tool: &str, input: Value) -> Asked {
-        let reach = Reach::of(&input, |path| path.starts_with("/proj"));
-        Asked { tool: tool.to_owned(), input, call: "c".to_owned(), reach }
+    fn call(tool: &str, input: Value) -> PendingCall {
+        let scope = PermissionScope::of(&input, |path| path.starts_with("/proj"));
+        PendingCall { tool: tool.to_owned(), input, call: "c".to_owned(), scope }
     }
 
     #[test]
-    fn what_is_always_allowed_is_a_tool_inside_the_folder_or_a_command() {
-        let mut leave = Leave::default();
-        let write = |path: &str| asked("Write", json!({ "file_path": path }));
-        let run = |command: &str| asked("Bash", json!({ "command": command }));
+    fn always_allowed_is_a_tool_inside_the_folder_or_one_command() {
+        let mut permissions = SessionPermissions::default();
+        let write = |path: &str| call("Write", json!({ "file_path": path }));
+        let run = |command: &str| call("Bash", json!({ "command": command }));
         let (a, b) = (write("/proj/a"), write("/proj/b"));
-        assert_eq!(leave.standing(&a), None);
-        assert_eq!(leave.given(&a, Decision::Allow), allow(&a));
-        assert_eq!(leave.standing(&a), None);
-        leave.given(&a, Decision::AllowAlways);
-        assert_eq!(leave.standing(&b), Some(allow(&b)));
+        assert_eq!(permissions.stored_decision(&a), None);
+        assert_eq!(permissions.apply(&a, Decision::Allow), allow(&a));
+        assert_eq!(permissions.stored_decision(&a), None);
+        permissions.apply(&a, Decision::AllowAlways);
+        assert_eq!(permissions.stored_decision(&b), Some(allow(&b)));
         let (outside, other) = (write("/home/a"), write("/home/b"));
-        assert_eq!(leave.standing(&outside), None);
-        leave.given(&outside, Decision::AllowAlways);
-        assert_eq!(leave.standing(&outside), Some(allow(&outside)));
-        assert_eq!(leave.standing(&other), None);
-        leave.given(&run("ls"), Decision::AllowAlways);
-        assert_eq!(leave.standing(&run("ls")), Some(allow(&run("ls"))));
-        assert_eq!(leave.standing(&run("rm -r x")), None);
-        let denied = leave.given(&run("rm -r x"), Decision::Deny("no".to_owned()));
+        assert_eq!(permissions.stored_decision(&outside), None);
+        permissions.apply(&outside, Decision::AllowAlways);
+        assert_eq!(permissions.stored_decision(&outside), Some(allow(&outside)));
+        assert_eq!(permissions.stored_decision(&other), None);
+        permissions.apply(&run("ls"), Decision::AllowAlways);
+        assert_eq!(permissions.stored_decision(&run("ls")), Some(allow(&run("ls"))));
+        assert_eq!(permissions.stored_decision(&run("rm -r x")), None);
+        let denied = permissions.apply(&run("rm -r x"), Decision::Deny("no".to_owned()));
         assert_eq!(denied, WirePermission::Deny { message: "no".to_owned() });
     }
 }

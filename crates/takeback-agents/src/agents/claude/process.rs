@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::ClaudeOptions;
 use super::command_line::CHECKPOINTING;
-use super::driver::Item;
+use super::driver::DriverMessage;
 use super::orphans::Mark;
 use super::wire::WireIn;
 use crate::chat_agent::AgentError;
@@ -23,17 +23,17 @@ pub(super) struct Process {
     pub(super) number: u64,
     child: Child,
     stdin: Option<ChildStdin>,
-    last_word: Arc<Mutex<String>>,
+    last_error_line: Arc<Mutex<String>>,
     stderr_reader: Option<JoinHandle<()>>,
     mark: Mark,
 }
 
 /// How long the last line on stderr may take to arrive after the process has ended. Bounded, because a
 /// child of the process may hold the pipe open.
-const STDERR_PATIENCE: Duration = Duration::from_millis(500);
+const STDERR_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How a process ended.
-pub(super) struct Ended {
+pub(super) struct ProcessEnd {
     pub(super) why: String,
     /// It was killed before it could end its children, which have this mark.
     pub(super) orphaned: Option<Mark>,
@@ -44,7 +44,7 @@ impl Process {
         options: &ClaudeOptions,
         arguments: &[OsString],
         number: u64,
-        inbox: &Sender<Item>,
+        inbox: &Sender<DriverMessage>,
     ) -> Result<Self, AgentError> {
         let program = options.program.display().to_string();
         let cannot = |source| AgentError::CannotStart { program: program.clone(), source };
@@ -69,26 +69,27 @@ impl Process {
         let mut child = command.spawn().map_err(cannot)?;
         let stdin = child.stdin.take();
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let last_word = Arc::new(Mutex::new(String::new()));
+        let last_error_line = Arc::new(Mutex::new(String::new()));
         if let Some(stdout) = stdout {
             let inbox = inbox.clone();
-            let hand_on = move || {
-                read_lines(stdout, |line| inbox.send(Item::Line(number, line)).is_ok());
+            let forward = move || {
+                read_lines(stdout, |line| inbox.send(DriverMessage::Line(number, line)).is_ok());
                 // The receiver is gone: the host has closed.
-                drop(inbox.send(Item::Ended(number)));
+                drop(inbox.send(DriverMessage::Ended(number)));
             };
             thread::Builder::new()
                 .name("claude's answers".to_owned())
-                .spawn(hand_on)
+                .spawn(forward)
                 .map_err(cannot)?;
         }
         let mut stderr_reader = None;
         if let Some(stderr) = stderr {
-            let last_word = Arc::clone(&last_word);
+            let last_error_line = Arc::clone(&last_error_line);
             let keep = move || {
                 read_lines(stderr, |line| {
                     if let Some(said) = Some(line.trim()).filter(|said| !said.is_empty()) {
-                        *last_word.lock().unwrap_or_else(PoisonError::into_inner) = said.to_owned();
+                        *last_error_line.lock().unwrap_or_else(PoisonError::into_inner) =
+                            said.to_owned();
                     }
                     true
                 });
@@ -96,10 +97,10 @@ impl Process {
             let reader = thread::Builder::new().name("claude's errors".to_owned()).spawn(keep);
             stderr_reader = Some(reader.map_err(cannot)?);
         }
-        Ok(Self { number, child, stdin, last_word, stderr_reader, mark })
+        Ok(Self { number, child, stdin, last_error_line, stderr_reader, mark })
     }
 
-    /// A line to a process that has died is lost; [`Item::Ended`] reports its end.
+    /// A line to a process that has died is lost; [`DriverMessage::Ended`] reports its end.
     pub(super) fn send(&mut self, line: &WireIn) {
         let Some(stdin) = &mut self.stdin else { return };
         let mut text = serde_json::to_vec(line).expect("plain texts and maps");
@@ -115,11 +116,11 @@ impl Process {
         kill_group(self.child.id());
     }
 
-    /// Closes its input first and kills it after `patience`: it may still be writing its
+    /// Closes its input first and kills it after `timeout`: it may still be writing its
     /// transcript.
-    pub(super) fn end(mut self, patience: Duration) -> Ended {
+    pub(super) fn end(mut self, timeout: Duration) -> ProcessEnd {
         drop(self.stdin.take());
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         let status = loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => break Some(status),
@@ -132,15 +133,15 @@ impl Process {
             }
         };
         if let Some(reader) = self.stderr_reader.take() {
-            let deadline = Instant::now() + STDERR_PATIENCE;
+            let deadline = Instant::now() + STDERR_TIMEOUT;
             while !reader.is_finished() && Instant::now() < deadline {
                 thread::sleep(Duration::from_millis(2));
             }
         }
-        let said = self.last_word.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let why = if said.is_empty() { in_words(status) } else { said };
+        let said = self.last_error_line.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let why = if said.is_empty() { describe_exit(status) } else { said };
         let was_killed = status.is_none_or(|status| status.code().is_none());
-        Ended { why, orphaned: was_killed.then_some(self.mark) }
+        ProcessEnd { why, orphaned: was_killed.then_some(self.mark) }
     }
 }
 
@@ -151,7 +152,7 @@ pub(super) fn kill_group(pid: u32) {
     pid.map(|pid| kill_process_group(pid, Signal::KILL).ok());
 }
 
-fn in_words(status: Option<ExitStatus>) -> String {
+fn describe_exit(status: Option<ExitStatus>) -> String {
     match status.map(|status| (status.code(), status.signal())) {
         Some((Some(code), _)) => format!("it ended with code {code}"),
         Some((None, Some(signal))) => format!("it was killed by signal {signal}"),

@@ -11,7 +11,7 @@ use takeback_core::middleware::{command_in, paths_in};
 use takeback_core::{AgentEvent, CallReport, CallTargets, Outcome, process};
 use takeback_store::{CallId, Seq, SessionId};
 
-use super::orphans::Left;
+use super::orphans::OrphanState;
 use super::wire::WireCall;
 use crate::capture::{Capture, Recording};
 use crate::chat_agent::PromptPoint;
@@ -57,10 +57,14 @@ impl Recorder {
     }
 
     /// A turn without a prompt of the user: a background task has ended.
-    pub(super) fn prompt_of_its_own(&mut self, text: &str) {
+    pub(super) fn own_prompt(&mut self, text: &str) {
         self.in_turn = true;
         let session = self.capture.session.clone();
-        self.capture.tell(&AgentEvent::Prompt { session, message: None, text: text.to_owned() });
+        self.capture.record_event(&AgentEvent::Prompt {
+            session,
+            message: None,
+            text: text.to_owned(),
+        });
     }
 
     /// A call is about to start; what it may overwrite is durable when this returns.
@@ -86,14 +90,14 @@ impl Recorder {
         self.resume(&id);
     }
 
-    /// The call waits for permission. Changes meanwhile are not the call's.
+    /// The call waits for permission. Changes made while it waits are not the call's.
     pub(super) fn suspend(&mut self, call: &str) {
         let Some(open) = self.calls.get_mut(call).filter(|open| open.since.is_some()) else {
             return;
         };
         open.since = None;
         let (session, call) = (open.session.clone(), CallId::from(call));
-        self.capture.tell(&AgentEvent::AfterTool {
+        self.capture.record_event(&AgentEvent::AfterTool {
             session,
             call,
             outcome: Outcome::Done,
@@ -112,7 +116,7 @@ impl Recorder {
             tool: open.tool.clone(),
             touches: open.touches.clone(),
         };
-        open.since = Some(self.capture.tell(&event).map(|told| told.seq));
+        open.since = Some(self.capture.record_event(&event).map(|recorded| recorded.seq));
         self.in_turn |= open.session == self.capture.session;
     }
 
@@ -128,7 +132,7 @@ impl Recorder {
             outcome,
             report: CallReport { formatter: self.capture.formatter, ..CallReport::default() },
         };
-        let until = self.capture.tell(&event).map(|told| told.seq);
+        let until = self.capture.record_event(&event).map(|recorded| recorded.seq);
         if outcome == Outcome::Background {
             self.calls.insert(call.to_owned(), OpenCall { in_background: true, ..open });
         }
@@ -151,13 +155,13 @@ impl Recorder {
         let session = self.name_of(agent);
         if self.subagents.remove(&session) {
             self.calls.retain(|_, call| call.session != session);
-            self.capture.tell(&AgentEvent::SessionEnd { session });
+            self.capture.record_event(&AgentEvent::SessionEnd { session });
         }
     }
 
     /// The program may stop, unless a hook of the user's makes it continue in the same turn.
     pub(super) fn may_stop(&mut self) {
-        self.capture.look();
+        self.capture.scan();
     }
 
     /// No more writes for the prompt, except from the background.
@@ -173,20 +177,20 @@ impl Recorder {
         self.calls.values().any(OpenCall::may_write)
     }
 
-    /// The program has ended, and with it its open calls, except for what `left` says.
+    /// The program has ended, and with it its open calls, except for what `orphans` says.
     ///
     /// The end of a command that outlived the program is never reported: changes from here on may
     /// be its work, until this process ends too.
-    pub(super) fn died(&mut self, left: Left) {
-        self.interrupt(|call| left == Left::AsTold && !call.in_background);
+    pub(super) fn program_ended(&mut self, orphans: OrphanState) {
+        self.interrupt(|call| orphans == OrphanState::None && !call.in_background);
         let running = self.calls.iter().filter(|(_, call)| call.may_write());
         let running: Vec<(String, SessionId)> =
             running.map(|(id, call)| (id.clone(), call.session.clone())).collect();
         for (id, session) in running {
-            match left {
-                Left::AsTold => {}
-                Left::Nothing => drop(self.after(&id, Outcome::Failed)),
-                Left::Unknown => {
+            match orphans {
+                OrphanState::None => {}
+                OrphanState::Killed => drop(self.after(&id, Outcome::Failed)),
+                OrphanState::Unknown => {
                     self.after(&id, Outcome::Background);
                     self.in_doubt.insert(session);
                 }
@@ -214,16 +218,16 @@ impl Recorder {
             self.interrupt(|call| call.session == session && !call.in_background && !in_doubt);
             self.calls.retain(|_, call| call.session != session);
             if self.in_doubt.contains(&session) {
-                self.capture.tell(&AgentEvent::TurnEnd { session });
+                self.capture.record_event(&AgentEvent::TurnEnd { session });
             } else {
-                self.capture.tell(&AgentEvent::SessionEnd { session });
+                self.capture.record_event(&AgentEvent::SessionEnd { session });
             }
         }
     }
 
     /// A session in doubt stays open; it ends when this process does.
     pub(super) fn end(&mut self) {
-        self.died(Left::AsTold);
+        self.program_ended(OrphanState::None);
         if !self.in_doubt.contains(&self.capture.session) {
             self.capture.session_end();
         }
@@ -236,7 +240,7 @@ impl Recorder {
     fn subagent(&mut self, agent: &str) -> SessionId {
         let session = self.name_of(agent);
         if self.subagents.insert(session.clone()) {
-            self.capture.tell(&AgentEvent::SessionStart {
+            self.capture.record_event(&AgentEvent::SessionStart {
                 session: session.clone(),
                 agent: Some(super::NAME.to_owned()),
                 parent: Some(self.capture.session.clone()),
@@ -249,9 +253,9 @@ impl Recorder {
 
 /// Whether a call's command runs on after its answer.
 pub(super) fn outcome_of(call: &WireCall, response: &Value) -> Outcome {
-    if goes_on(&call.tool_name, response) { Outcome::Background } else { Outcome::Done }
+    if runs_in_background(&call.tool_name, response) { Outcome::Background } else { Outcome::Done }
 }
 
-pub(super) fn goes_on(tool: &str, response: &Value) -> bool {
+pub(super) fn runs_in_background(tool: &str, response: &Value) -> bool {
     !response["backgroundTaskId"].is_null() || tool == "Monitor"
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::recorder::goes_on;
+use super::recorder::runs_in_background;
 use crate::hook::moment_of;
 use crate::transcript::{TranscriptEnd, TranscriptEndKind, records_with};
 
@@ -115,13 +115,13 @@ impl WireLine {
 pub(super) fn end(transcript: &[u8], call: &str) -> Option<TranscriptEnd> {
     let mut answers = records_with(transcript, call);
     let (answer, rest) = answers.find(|(line, _): &(WireLine, _)| line.is_answer_to(call))?;
-    let how = how(&answer, rest)?;
+    let how = end_kind(&answer, rest)?;
     let at = answer.timestamp.as_deref().and_then(moment_of);
     Some(TranscriptEnd { call: call.to_owned(), how, at, took: None })
 }
 
 /// `None`: the command runs on, or the line that decides is not written yet.
-fn how(answer: &WireLine, rest: &[u8]) -> Option<TranscriptEndKind> {
+fn end_kind(answer: &WireLine, rest: &[u8]) -> Option<TranscriptEndKind> {
     let is_rejected =
         answer.decision.as_ref().is_some_and(|it| it.decision.as_deref() == Some("reject"));
     match answer.denial.as_deref() {
@@ -135,7 +135,7 @@ fn how(answer: &WireLine, rest: &[u8]) -> Option<TranscriptEndKind> {
         None if answer.result.as_ref().is_some_and(|it| it == "User rejected tool use") => {
             Some(TranscriptEndKind::Interrupted)
         }
-        None if answer.result.as_ref().is_some_and(|result| goes_on("", result)) => None,
+        None if answer.result.as_ref().is_some_and(|result| runs_in_background("", result)) => None,
         None => Some(TranscriptEndKind::Finished),
     }
 }

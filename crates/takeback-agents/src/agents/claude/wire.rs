@@ -183,7 +183,7 @@ pub(super) enum WireAnswer {
 /// The body of a [`WireOut::ControlRequest`].
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
-pub(super) enum WireAsked {
+pub(super) enum WireControlRequest {
     HookCallback {
         input: WireHook,
     },
@@ -244,7 +244,7 @@ pub(super) struct WireCall {
 /// The answer of `rewind_files`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WireRewound {
+pub(super) struct WireRewindAnswer {
     pub(super) can_rewind: bool,
     #[serde(default)]
     pub(super) error: Option<String>,
@@ -286,13 +286,14 @@ impl WireIn {
         Self::ControlRequest { request_id: id.to_owned(), request }
     }
 
-    pub(super) fn reply(id: &str, response: WireGiven) -> Self {
+    pub(super) fn reply(id: &str, response: WireReplyBody) -> Self {
         Self::ControlResponse {
             response: WireReply::Success { request_id: id.to_owned(), response },
         }
     }
 
-    pub(super) fn cannot(id: &str, error: &str) -> Self {
+    /// Answers a request that cannot be handled.
+    pub(super) fn error_reply(id: &str, error: &str) -> Self {
         let (request_id, error) = (id.to_owned(), error.to_owned());
         Self::ControlResponse { response: WireReply::Error { request_id, error } }
     }
@@ -337,13 +338,13 @@ const HOOK_SECONDS: u32 = 600;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 pub(super) enum WireReply {
-    Success { request_id: String, response: WireGiven },
+    Success { request_id: String, response: WireReplyBody },
     Error { request_id: String, error: String },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub(super) enum WireGiven {
+pub(super) enum WireReplyBody {
     /// The empty answer of a hook.
     Nothing {},
     Permission(WirePermission),

@@ -17,7 +17,7 @@ pub(super) const HOOKS: &[HookSpec] = &[
     HookSpec::new("SubagentStart"),
     HookSpec::new("SubagentStop"),
     HookSpec::new("Stop"),
-    // Codex allows no more, and complains at each start about a longer one.
+    // Codex allows no more, and warns at each start about a longer timeout.
     HookSpec { timeout_seconds: 3, ..HookSpec::new("SessionEnd") },
 ];
 

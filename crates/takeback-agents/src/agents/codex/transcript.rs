@@ -2,7 +2,7 @@
 //!
 //! A command that ran, and a patch that was applied, is an item under the call's id, written when it is
 //! over; of a command it says how long it ran, without the time that it waited for a person. After Esc the
-//! model is told that the call was aborted, whether it was refused or still runs: Codex lets it run on.
+//! model gets the answer that the call was aborted, whether it was refused or still runs: Codex lets it run on.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::transcript::{TranscriptEnd, TranscriptEndKind, records_with};
 /// The model's answer for a call that was aborted.
 const ABORTED: &str = "aborted by user";
 /// The model's answer for a command that it does not wait for.
-const GOES_ON: &str = "Process running with session ID";
+const STILL_RUNNING: &str = "Process running with session ID";
 
 #[derive(Debug, Deserialize)]
 struct WireLine {
@@ -73,11 +73,11 @@ pub(super) fn end(transcript: &[u8], call: &str) -> Option<TranscriptEnd> {
     }
     let answer =
         lines.iter().filter(of_call).find(|line| line.payload.kind.ends_with("_output"))?;
-    let said = answer.payload.output.to_string();
-    if said.contains(GOES_ON) {
+    let text = answer.payload.output.to_string();
+    if text.contains(STILL_RUNNING) {
         return None;
     }
-    if !said.contains(ABORTED) {
+    if !text.contains(ABORTED) {
         return Some(end(TranscriptEndKind::Finished, answer));
     }
     // A patch takes no time: one that is not applied by now was never allowed.

@@ -1,4 +1,4 @@
-//! Which hooks Codex runs: those that its user has trusted, as they are.
+//! Which hooks Codex runs: those that its user has trusted and that have not changed since.
 //!
 //! For each hook, by its position, `config.toml` has the hash of what was trusted. Codex silently ignores a
 //! hook without one, or with another. Read as Codex 0.166.0 writes it.
@@ -69,7 +69,7 @@ fn trust_of(hook: &HookInFile, file: (&Path, &Value), config: &str) -> Trust {
     }
 }
 
-/// Hashed like Codex does: the hook alone in its group, with defaults filled in, as JSON with
+/// The hash that Codex computes: the hook alone in its group, with defaults filled in, as JSON with
 /// sorted keys.
 fn hash(event: &str, group: &Value, place: usize) -> String {
     let hook = &group["hooks"][place];
@@ -114,9 +114,9 @@ mod tests {
 
     use super::*;
 
-    /// What Codex 0.166.0 wrote and said of these hooks.
+    /// The record that Codex 0.166.0 wrote for these hooks.
     #[test]
-    fn what_codex_trusts_is_known() {
+    fn trusted_hooks_are_recognized() {
         let hook =
             json!({ "type": "command", "command": "/bin/true hook --agent codex", "timeout": 30 });
         let settings = json!({ "hooks": {
@@ -145,9 +145,9 @@ enabled = false
                 HookInFile { event: event.to_owned(), command, position: HookPosition::default() };
             trust_of(&hook, (Path::new("/u/.codex/hooks.json"), &settings), config)
         };
-        let told = ["PreToolUse", "Stop", "SessionStart", "SessionEnd"].map(|e| trust(e, config));
+        let found = ["PreToolUse", "Stop", "SessionStart", "SessionEnd"].map(|e| trust(e, config));
         use Trust::{Changed, SwitchedOff, Trusted, Untrusted};
-        assert_eq!(told, [Trusted, Changed, Untrusted, SwitchedOff]);
+        assert_eq!(found, [Trusted, Changed, Untrusted, SwitchedOff]);
         let stop = config.replace(
             "stop:0:0\"]\ntrusted_hash = \"sha256:aaaa\"",
             "stop:0:0\"]\ntrusted_hash = \"sha256:7d1e1d5582b49f0015e39fca061637aaf6ebb8ce802678ca8a940df137bdee1c\"",

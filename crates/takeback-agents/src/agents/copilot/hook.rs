@@ -38,13 +38,13 @@ pub(super) fn command_suffix(event: &str) -> String {
     }
 }
 
-/// Starts what Copilot CLI submits as a prompt itself, for instance that a command has ended.
+/// The start of a prompt that Copilot CLI submits itself, for instance when a command has ended.
 const NOTIFICATION: &str = "<system_notification>";
 
 #[derive(Debug, Deserialize)]
 struct HookPayload {
     hook_event_name: Option<String>,
-    /// A subagent's own, for a subagent.
+    /// For a subagent, its own.
     #[serde(rename = "sessionId", alias = "session_id")]
     session_id: String,
     #[serde(rename = "agentId", alias = "agent_id")]
@@ -95,7 +95,7 @@ pub(super) fn decode(payload: &[u8], event: Option<&str>) -> Result<HookEvent, P
         }
         "postToolUse" | "PostToolUse" => {
             let call = call(&payload).ok_or_else(|| missing("toolName"))?;
-            let outcome = if goes_on(&payload) { Outcome::Background } else { Outcome::Done };
+            let outcome = if still_runs(&payload) { Outcome::Background } else { Outcome::Done };
             HookEventKind::AfterTool(call, outcome.into())
         }
         "postToolUseFailure" | "PostToolUseFailure" => HookEventKind::AfterTool(
@@ -136,14 +136,14 @@ pub(super) fn input_of(arguments: &Value) -> Value {
 }
 
 /// Whether the command runs on. Only the text for the model shows one that took too long.
-fn goes_on(payload: &HookPayload) -> bool {
+fn still_runs(payload: &HookPayload) -> bool {
     let text = payload.tool_result.as_ref().and_then(|result| result.text.as_deref());
-    payload.tool_args["mode"] == "async" || text.is_some_and(says_it_goes_on)
+    payload.tool_args["mode"] == "async" || text.is_some_and(says_still_running)
 }
 
 /// The text for the model about a command that takes too long, or that a new prompt moved to the
 /// background.
-pub(super) fn says_it_goes_on(text: &str) -> bool {
+pub(super) fn says_still_running(text: &str) -> bool {
     let is_of_command = text.starts_with("<command with shellId: ");
     is_of_command
         && (text.contains(" is still running after ") || text.contains(" moved to background by "))

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use takeback_store::Timestamp;
 
-use super::hook::{input_of, says_it_goes_on};
+use super::hook::{input_of, says_still_running};
 use crate::hook::{call_id, moment_of};
 use crate::transcript::{TranscriptEnd, TranscriptEndKind, records_with};
 
@@ -62,7 +62,7 @@ struct WireError {
 
 /// What the events after a call's start say about it.
 #[derive(Debug, Default)]
-struct Course {
+struct CallHistory {
     asked: Option<WireEvent>,
     answered: Option<WireEvent>,
     completed: Option<WireEvent>,
@@ -70,44 +70,44 @@ struct Course {
 }
 
 pub(super) fn end(transcript: &[u8], call: &str) -> Option<TranscriptEnd> {
-    course_of(transcript, call)?.end(call)
+    history_of(transcript, call)?.end(call)
 }
 
 /// When a person allowed a call.
 pub(super) fn allowed_at(transcript: &[u8], call: &str) -> Option<Timestamp> {
-    let course = course_of(transcript, call)?;
-    course.answered.filter(|answer| permission(answer) == Some("approved"))?.at()
+    let history = history_of(transcript, call)?;
+    history.answered.filter(|answer| permission(answer) == Some("approved"))?.at()
 }
 
-fn course_of(transcript: &[u8], call: &str) -> Option<Course> {
+fn history_of(transcript: &[u8], call: &str) -> Option<CallHistory> {
     let mut starts = records_with(transcript, "\"tool.execution_start\"");
     let (id, rest) = starts.find_map(|(start, rest): (WireEvent, _)| {
         let is_it = call_id(start.data.tool.as_deref()?, &input_of(&start.data.arguments)) == call;
         start.data.call.filter(|_| is_it).map(|id| (id, rest))
     })?;
-    let mut course = Course::default();
+    let mut history = CallHistory::default();
     for (event, _) in records_with::<WireEvent>(rest, &id) {
         match event.kind.as_str() {
             "permission.requested"
                 if event.data.request.as_ref().and_then(|it| it.call.as_deref()) == Some(&id) =>
             {
-                course.asked = Some(event);
+                history.asked = Some(event);
             }
-            "permission.completed" => course.answered = Some(event),
-            "tool.execution_complete" => course.completed = Some(event),
+            "permission.completed" => history.answered = Some(event),
+            "tool.execution_complete" => history.completed = Some(event),
             _ => {}
         }
     }
     let aborts = records_with(rest, "\"abort\"").map(|(event, _): (WireEvent, _)| event);
-    course.aborted = aborts.filter(|event| event.kind == "abort").last();
-    Some(course)
+    history.aborted = aborts.filter(|event| event.kind == "abort").last();
+    Some(history)
 }
 
 fn permission(answer: &WireEvent) -> Option<&str> {
     answer.data.result.as_ref()?.kind.as_deref()
 }
 
-impl Course {
+impl CallHistory {
     fn end(&self, call: &str) -> Option<TranscriptEnd> {
         let answer = self.answered.as_ref();
         let is_refused =
@@ -121,7 +121,7 @@ impl Course {
             (TranscriptEndKind::Rejected, denial)
         } else if let Some(done) = &self.completed {
             let content = done.data.result.as_ref().and_then(|result| result.content.as_ref());
-            if content.and_then(Value::as_str).is_some_and(says_it_goes_on) {
+            if content.and_then(Value::as_str).is_some_and(says_still_running) {
                 return None;
             }
             (TranscriptEndKind::Finished, done)

@@ -71,8 +71,10 @@ pub(super) fn decode(payload: &[u8], _event: Option<&str>) -> Result<HookEvent, 
         }
         "BeforeTool" => HookEventKind::BeforeTool(call()?),
         "AfterTool" => HookEventKind::AfterTool(call()?, end(&payload.tool_response)),
-        "Notification" if payload.notification_type == "ToolPermission" => asked(&payload.details)
-            .map_or(HookEventKind::Irrelevant, HookEventKind::PermissionAsked),
+        "Notification" if payload.notification_type == "ToolPermission" => {
+            permission_question(&payload.details)
+                .map_or(HookEventKind::Irrelevant, HookEventKind::PermissionAsked)
+        }
         "AfterAgent" => HookEventKind::TurnEnd,
         "SessionEnd" => HookEventKind::SessionEnd,
         _ => HookEventKind::Irrelevant,
@@ -92,7 +94,7 @@ pub(super) fn decode(payload: &[u8], _event: Option<&str>) -> Result<HookEvent, 
 }
 
 /// `None`: an edit, which names its paths, or a tool that writes nothing.
-fn asked(details: &WireDetails) -> Option<PermissionQuestion> {
+fn permission_question(details: &WireDetails) -> Option<PermissionQuestion> {
     match (&details.command, &details.server_name, &details.tool_name) {
         (Some(command), _, _) => Some(PermissionQuestion::Command(command.clone())),
         (None, Some(server), Some(tool)) => {
@@ -103,7 +105,7 @@ fn asked(details: &WireDetails) -> Option<PermissionQuestion> {
 }
 
 /// Shown in place of a command's output; users can move commands there, too.
-pub(super) const SENT_AWAY: &str = "Command moved to background (PID: ";
+pub(super) const MOVED_TO_BACKGROUND: &str = "Command moved to background (PID: ";
 
 /// Shown for a command that a person stopped.
 const STOPPED: &str = "Command cancelled by user.";
@@ -116,7 +118,7 @@ fn end(response: &Value) -> CallEnd {
 
 fn outcome(response: &Value) -> Outcome {
     let shown = response["returnDisplay"].as_str().unwrap_or_default();
-    if shown.starts_with(SENT_AWAY) {
+    if shown.starts_with(MOVED_TO_BACKGROUND) {
         Outcome::Background
     } else if response["error"].is_object() {
         Outcome::Failed

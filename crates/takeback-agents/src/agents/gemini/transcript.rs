@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::hook::SENT_AWAY;
+use super::hook::MOVED_TO_BACKGROUND;
 use crate::hook::{call_id, moment_of};
 use crate::transcript::{TranscriptEnd, TranscriptEndKind, records_with};
 
@@ -33,8 +33,9 @@ struct WireCall {
 }
 
 impl WireCall {
-    fn how(&self) -> Option<TranscriptEndKind> {
-        let is_sent_away = self.shown.as_str().is_some_and(|text| text.starts_with(SENT_AWAY));
+    fn end_kind(&self) -> Option<TranscriptEndKind> {
+        let is_sent_away =
+            self.shown.as_str().is_some_and(|text| text.starts_with(MOVED_TO_BACKGROUND));
         match self.status.as_deref()? {
             "success" if is_sent_away => None,
             "success" | "error" => Some(TranscriptEndKind::Finished),
@@ -49,9 +50,10 @@ impl WireCall {
 
 pub(super) fn end(transcript: &[u8], call: &str) -> Option<TranscriptEnd> {
     records_with(transcript, "\"toolCalls\"").find_map(|(message, _): (WireMessage, _)| {
-        message.calls.iter().rev().find_map(|told| {
-            let how = told.how().filter(|_| call_id(&told.name, &told.args) == call)?;
-            let at = told.timestamp.as_deref().and_then(moment_of);
+        message.calls.iter().rev().find_map(|written| {
+            let how =
+                written.end_kind().filter(|_| call_id(&written.name, &written.args) == call)?;
+            let at = written.timestamp.as_deref().and_then(moment_of);
             Some(TranscriptEnd { call: call.to_owned(), how, at, took: None })
         })
     })

@@ -113,7 +113,7 @@ pub(super) fn decode(payload: &[u8], _event: Option<&str>) -> Result<HookEvent, 
     let took = payload.ran_ms.map(Duration::from_millis);
     let end = |outcome: Outcome| CallEnd { took, ..outcome.into() };
     let kind = match (payload.hook.as_str(), &payload.event) {
-        ("event", Some(event)) => of_event(event, is_subagent, end(Outcome::Failed))?,
+        ("event", Some(event)) => event_kind(event, is_subagent, end(Outcome::Failed))?,
         ("event", None) => return Err(missing("event")),
         ("chat.message", _) if is_subagent => HookEventKind::Irrelevant,
         ("chat.message", _) => prompt(&payload.output.parts),
@@ -151,7 +151,7 @@ pub(super) fn decode(payload: &[u8], _event: Option<&str>) -> Result<HookEvent, 
 }
 
 /// `failed`: how a call that failed has ended.
-fn of_event(
+fn event_kind(
     event: &WireEvent,
     is_subagent: bool,
     failed: CallEnd,

@@ -10,7 +10,7 @@ const EVENTS = ["session.created", "session.idle", "session.deleted"];
 
 export const Takeback = async ({ directory, worktree }) => {
   const server = new Server();
-  server.seek();
+  server.open();
   /** The sessions of subagents, and whose they are. */
   const parents = new Map();
   const sessions = new Set();
@@ -21,7 +21,7 @@ export const Takeback = async ({ directory, worktree }) => {
   const tell = (hook, sessionID, what) => {
     const parent = parents.get(sessionID);
     if (parent === undefined && sessionID !== undefined) sessions.add(sessionID);
-    return server.tell({ hook, directory, worktree, ...(parent && { parent }), ...what });
+    return server.report({ hook, directory, worktree, ...(parent && { parent }), ...what });
   };
 
   /** Waiting for a permission is not running. */
@@ -65,7 +65,7 @@ export const Takeback = async ({ directory, worktree }) => {
     ),
     dispose: quietly(async () => {
       for (const sessionID of sessions) tell("dispose", sessionID, { sessionID });
-      await server.leave();
+      await server.close();
     }),
   };
 };

@@ -14,7 +14,7 @@ export default function (pi) {
   const tell = (event, { cwd, sessionManager }) => {
     const parent = sessionManager.getHeader()?.parentSession;
     const session = { id: sessionManager.getSessionId(), file: sessionManager.getSessionFile(), parent };
-    return server.tell({ event, cwd, session });
+    return server.report({ event, cwd, session });
   };
   const on = (type, hear) => pi.on(type, quietly(hear));
 
@@ -47,7 +47,7 @@ export default function (pi) {
   on("agent_settled", tell);
   on("session_shutdown", async (event, context) => {
     await tell(event, context);
-    await server.leave();
+    await server.close();
   });
 }
 

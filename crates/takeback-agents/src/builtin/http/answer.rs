@@ -1,4 +1,4 @@
-//! What an endpoint answers, piece by piece: events of a stream, or why there is none.
+//! Reads an endpoint's response in pieces: the events of a stream, or an error.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::sync::mpsc::Sender;
@@ -8,9 +8,9 @@ use serde_json::Value;
 use ureq::Body;
 use ureq::http::Response;
 
-use super::{one_line, tell};
+use super::{one_line, send_part};
 
-pub(super) enum Received {
+pub(super) enum ResponsePart {
     /// The data of one event.
     Event(String),
     Refused {
@@ -19,16 +19,16 @@ pub(super) enum Received {
         body: String,
     },
     Unreachable(String),
-    /// And why, if it was no clean end.
+    /// With the error, if the stream broke off.
     Ended(Option<String>),
 }
 
-/// No message is as long.
+/// The limit for a whole response; no message is as long.
 const LONGEST: u64 = 256 << 20;
 
 const LONGEST_REFUSAL: u64 = 64 << 10;
 
-pub(super) fn read_answer(response: Response<Body>, told: &Sender<Received>) {
+pub(super) fn read_answer(response: Response<Body>, parts: &Sender<ResponsePart>) {
     let status = response.status().as_u16();
     if status != 200 {
         let wait = response.headers().get("retry-after");
@@ -41,14 +41,16 @@ pub(super) fn read_answer(response: Response<Body>, told: &Sender<Received>) {
             Err(error) => error.to_string(),
         };
         let wait = wait.map(Duration::from_secs);
-        return tell(told, Received::Refused { status, wait, body });
+        return send_part(parts, ResponsePart::Refused { status, wait, body });
     }
     let reader = response.into_body().into_with_config().limit(LONGEST).reader();
     let mut data = String::new();
     for line in BufReader::new(reader).lines() {
         let line = match line {
             Ok(line) => line,
-            Err(error) => return tell(told, Received::Ended(Some(one_line(&error.to_string())))),
+            Err(error) => {
+                return send_part(parts, ResponsePart::Ended(Some(one_line(&error.to_string()))));
+            }
         };
         if let Some(more) = line.strip_prefix("data:") {
             if !data.is_empty() {
@@ -56,23 +58,23 @@ pub(super) fn read_answer(response: Response<Body>, told: &Sender<Received>) {
             }
             data.push_str(more.strip_prefix(' ').unwrap_or(more));
         } else if line.is_empty() && !data.is_empty() {
-            // Whoever waited has turned away: the connection ends with this thread.
-            if told.send(Received::Event(std::mem::take(&mut data))).is_err() {
+            // The receiver is gone: the connection ends with this thread.
+            if parts.send(ResponsePart::Event(std::mem::take(&mut data))).is_err() {
                 return;
             }
         }
     }
     if !data.is_empty() {
-        tell(told, Received::Event(data));
+        send_part(parts, ResponsePart::Event(data));
     }
-    tell(told, Received::Ended(None));
+    send_part(parts, ResponsePart::Ended(None));
 }
 
-/// The words of a refusal: of either API, or whatever stands there.
+/// The error message in a response of either API, or the whole body.
 pub(super) fn refusal(body: &str) -> String {
     let json: Value = serde_json::from_str(body).unwrap_or(Value::Null);
     let error = &json["error"];
     let words = error["message"].as_str().or_else(|| error.as_str());
     let words = words.or_else(|| json["message"].as_str()).unwrap_or(body);
-    if words.trim().is_empty() { "it gives no reason".to_owned() } else { one_line(words) }
+    if words.trim().is_empty() { "no reason given".to_owned() } else { one_line(words) }
 }

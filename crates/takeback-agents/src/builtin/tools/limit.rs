@@ -1,11 +1,11 @@
-//! Keeps what a model is shown short, and says when something was left out.
+//! Shortens what a model is shown, and says how much was left out.
 
 use std::collections::VecDeque;
 
-/// How many characters a model gets of one result.
+/// The maximum number of characters of one result.
 pub(crate) const MOST: usize = 30_000;
 
-/// The end of an output tells more than its beginning.
+/// How many of them are from the start: the end of an output says more.
 const FIRST: usize = 10_000;
 
 /// The beginning and the end of a text, if it is too long.
@@ -20,15 +20,15 @@ pub(crate) fn shorten(text: &str) -> String {
     format!("{}\n[{left_out} characters left out]\n{}", &text[..end], &text[begin..])
 }
 
-/// What is remembered of an output that may be endless: enough for [`shorten`].
+/// The start and the end of an output of any length: enough for [`shorten`].
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct BoundedOutput {
     first: Vec<u8>,
     last: VecDeque<u8>,
     left_out: usize,
 }
 
-impl Kept {
+impl BoundedOutput {
     /// More than [`MOST`] characters of four bytes.
     const EACH: usize = 128 << 10;
 
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_text_keeps_its_beginning_and_its_end_and_says_what_is_missing() {
+    fn a_long_text_keeps_its_start_and_its_end() {
         let short = "é".repeat(MOST);
         assert_eq!(shorten(&short), short);
         let long = format!("{}{}", "a".repeat(20_000), "é".repeat(20_001));
@@ -67,13 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_output_needs_no_endless_memory() {
-        let mut kept = Kept::default();
+    fn a_long_output_needs_limited_memory() {
+        let mut output = BoundedOutput::default();
         for number in 0..100_000 {
-            kept.push(format!("line {number}\n").as_bytes());
+            output.push(format!("line {number}\n").as_bytes());
         }
-        assert!(kept.first.len() + kept.last.len() <= 2 * Kept::EACH);
-        let text = kept.text();
+        assert!(output.first.len() + output.last.len() <= 2 * BoundedOutput::EACH);
+        let text = output.text();
         assert!(text.starts_with("line 0\nline 1\n") && text.ends_with("\nline 99999\n"));
         assert!(text.contains("left out]"));
     }

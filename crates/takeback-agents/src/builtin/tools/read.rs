@@ -7,15 +7,15 @@ use std::path::Path;
 use takeback_core::Workspace;
 
 use super::limit::MOST;
-use super::{Outcome, Read, count, place};
+use super::{Outcome, ReadInput, count, paths};
 
-/// Larger files are for the shell.
+/// Larger files are not read; the model can use the shell.
 const LARGEST: u64 = 16 << 20;
 
 const MOST_NAMES: usize = 1000;
 
-pub(super) fn read(workspace: &Workspace, read: &Read) -> Result<Outcome, String> {
-    let real = place::to_read(workspace, &read.path)?;
+pub(super) fn read(workspace: &Workspace, read: &ReadInput) -> Result<Outcome, String> {
+    let real = paths::resolve_for_read(workspace, &read.path)?;
     let text = text_of(&read.path, &real)?;
     let from = read.offset.unwrap_or(1).max(1) - 1;
     let total = text.lines().count();
@@ -27,10 +27,10 @@ pub(super) fn read(workspace: &Workspace, read: &Read) -> Result<Outcome, String
     for line in text.split_inclusive('\n').skip(from).take(read.limit.unwrap_or(usize::MAX)) {
         let length = line.chars().count();
         if length > room {
-            // A single line that is too long is cut; others are left whole.
+            // Only a first line that is too long is cut; other lines stay whole.
             if lines == 0 {
                 shown.extend(line.chars().take(room));
-                shown.push_str("\n[the line goes on]");
+                shown.push_str("\n[the line continues]");
                 lines = 1;
             }
             break;
@@ -40,7 +40,7 @@ pub(super) fn read(workspace: &Workspace, read: &Read) -> Result<Outcome, String
     }
     let end = from + lines;
     if end < total {
-        shown.push_str(&format!("\n[{total} lines in all; go on with offset {}]", end + 1));
+        shown.push_str(&format!("\n[{total} lines in total; continue with offset {}]", end + 1));
     }
     let line = if lines == total {
         count(total, "line")
@@ -50,24 +50,24 @@ pub(super) fn read(workspace: &Workspace, read: &Read) -> Result<Outcome, String
     Ok(Outcome::done(line, if shown.is_empty() { "[the file is empty]".to_owned() } else { shown }))
 }
 
-/// The text of a file that is one, and not too large.
+/// The text of a plain file that is not too large.
 pub(super) fn text_of(path: &str, real: &Path) -> Result<String, String> {
-    let metadata = std::fs::metadata(real).map_err(|error| place::why(path, &error))?;
+    let metadata = std::fs::metadata(real).map_err(|error| paths::describe_error(path, &error))?;
     if metadata.is_dir() {
         return Err(format!("{path} is a folder"));
     }
-    // Opening a pipe would wait for whoever writes to it.
+    // Opening a pipe would wait for a writer.
     if !metadata.is_file() {
-        return Err(format!("{path} is no plain file"));
+        return Err(format!("{path} is not a plain file"));
     }
     if metadata.len() > LARGEST {
         let size = metadata.len() >> 20;
-        return Err(format!("{path} has {size} MiB, which is too much: use the shell"));
+        return Err(format!("{path} is too large ({size} MiB): use the shell"));
     }
     let mut bytes = Vec::new();
     File::open(real)
         .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes))
-        .map_err(|error| place::why(path, &error))?;
+        .map_err(|error| paths::describe_error(path, &error))?;
     let binary = || format!("{path} is binary ({} bytes)", metadata.len());
     if bytes.contains(&0) {
         return Err(binary());
@@ -76,11 +76,11 @@ pub(super) fn text_of(path: &str, real: &Path) -> Result<String, String> {
 }
 
 pub(super) fn list(workspace: &Workspace, path: &str) -> Result<Outcome, String> {
-    let real = place::to_read(workspace, path)?;
+    let real = paths::resolve_for_read(workspace, path)?;
     if !real.is_dir() {
-        return Err(format!("{path} is no folder"));
+        return Err(format!("{path} is not a folder"));
     }
-    let failed = |error| place::why(path, &error);
+    let failed = |error| paths::describe_error(path, &error);
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&real).map_err(failed)? {
         let entry = entry.map_err(failed)?;

@@ -1,8 +1,8 @@
 //! Whether the matcher of a hook can match a tool.
 //!
 //! Agents read a matcher as a list of names (`Edit|Write`) or as a regular expression that need not match
-//! the whole name (`mcp__.*`). Expressions are understood as far as people write them here: alternatives,
-//! `.*`, `^` and `$`. What is beyond that counts as a match.
+//! the whole name (`mcp__.*`). Of expressions, alternatives, `.*`, `^` and `$` are understood;
+//! anything else counts as a match.
 
 /// `None`, the empty one and `*` match every tool.
 #[must_use]

@@ -19,7 +19,7 @@ fn in_file(name: &str, call: &str) -> Option<(TranscriptEndKind, i64)> {
 }
 
 #[test]
-fn a_refusal_and_an_interruption_are_told_apart() {
+fn a_refusal_and_an_interrupt_are_distinguished() {
     let ends = [
         (REFUSED, TranscriptEndKind::Rejected, 1_794_827_817_838),
         (REFUSED_BY_ESC, TranscriptEndKind::Rejected, 1_794_827_824_639),
@@ -48,7 +48,7 @@ fn several_calls_are_answered_at_once() {
 }
 
 #[test]
-fn what_rules_and_auto_mode_refuse_never_ran() {
+fn calls_refused_by_rules_and_auto_mode_never_ran() {
     let by_auto_mode = in_file("auto_mode", "toolu_e32f98b18f204de3b8e530");
     assert_eq!(by_auto_mode, Some((TranscriptEndKind::Rejected, 1_794_827_918_068)));
     let by_rule = in_file("rule", "toolu_1c9195c8c70d48828621cf");
@@ -56,7 +56,7 @@ fn what_rules_and_auto_mode_refuse_never_ran() {
 }
 
 #[test]
-fn a_subagents_transcript_tells_its_calls() {
+fn a_subagents_transcript_has_its_calls() {
     let refused = in_file("subagent_refused", "toolu_c4251257eb034ffb94b52e");
     assert_eq!(refused, Some((TranscriptEndKind::Rejected, 1_794_827_885_135)));
     let stopped = in_file("subagent_stopped", "toolu_a836d9faac7c4621a907fe");
@@ -80,9 +80,9 @@ fn a_transcript_may_be_cut_anywhere() {
     }
 }
 
-/// The answer is written before the line that tells a refused from an interruption.
+/// The answer is written before the line that distinguishes a refusal from an interrupt.
 #[test]
-fn an_answer_without_its_next_line_tells_nothing_yet() {
+fn an_answer_without_its_next_line_is_undecided() {
     let main = String::from_utf8(transcript("claude/ends/main.jsonl")).unwrap();
     let upto = |call: &str, more: usize| {
         let is_answer = |line: &str| line.contains(&format!("\"tool_use_id\":\"{call}\""));
@@ -101,7 +101,7 @@ fn an_answer_without_its_next_line_tells_nothing_yet() {
     );
 }
 
-/// As versions wrote it that did not say why a call was denied: it may have run.
+/// Older versions do not say why a call was denied: it may have run.
 #[test]
 fn without_the_kind_of_denial_a_call_counts_as_interrupted() {
     let main = String::from_utf8(transcript("claude/ends/main.jsonl")).unwrap();
@@ -137,7 +137,7 @@ fn a_branch_names_its_parent() {
     assert_eq!(parent_of("by_option", branch), None, "--fork-session names none");
 }
 
-/// `--fork-session` copies the messages of the parent, under their names.
+/// `--fork-session` copies the messages of the parent, with their ids.
 #[test]
 fn a_fork_has_its_parents_prompts() {
     let prompts = |file: &str| (CLAUDE.transcript.prompts.unwrap())(&transcript(file));

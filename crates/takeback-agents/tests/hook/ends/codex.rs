@@ -19,7 +19,7 @@ fn rollout() -> Vec<u8> {
 }
 
 #[test]
-fn what_ran_tells_its_end() {
+fn calls_that_ran_have_an_end() {
     let ends = [
         (WAITED, TranscriptEndKind::Finished, 1_794_828_882_192),
         (FAILED, TranscriptEndKind::Finished, 1_794_828_947_530),
@@ -38,9 +38,9 @@ fn the_time_that_a_command_waited_does_not_count() {
     assert_eq!(ends[0].took, Some(Duration::new(1, 873_401_937)));
 }
 
-/// Codex says the same of both. The second one ran on to its end.
+/// Codex writes the same for both. The second one ran to its end.
 #[test]
-fn what_a_person_refuses_looks_like_what_they_stop() {
+fn a_refused_call_looks_like_a_stopped_one() {
     for (call, at) in [(REFUSED, 1_794_828_958_239), (REFUSED_BY_ESC, 1_794_828_852_629)] {
         let given_up = Some((TranscriptEndKind::Abandoned, at));
         assert_eq!(end(&CODEX, &rollout(), call), given_up, "{call}");

@@ -6,7 +6,7 @@ use takeback_agents::{
 use takeback_core::Outcome;
 
 use super::{called, end, transcript};
-use crate::recorded::given;
+use crate::recorded::payload;
 
 fn in_chat(name: &str) -> Option<(TranscriptEndKind, i64)> {
     let call = called(&GEMINI, "gemini/ends", &format!("BeforeTool-{name}"));
@@ -14,7 +14,7 @@ fn in_chat(name: &str) -> Option<(TranscriptEndKind, i64)> {
 }
 
 #[test]
-fn a_refusal_and_an_interruption_are_told_apart() {
+fn a_refusal_and_an_interrupt_are_distinguished() {
     let ends = [
         ("refused-write", TranscriptEndKind::Rejected, 1_794_828_590_031),
         ("refused-shell", TranscriptEndKind::Rejected, 1_794_828_662_247),
@@ -28,15 +28,15 @@ fn a_refusal_and_an_interruption_are_told_apart() {
 }
 
 #[test]
-fn the_hook_after_a_command_that_was_stopped_says_so() {
-    let hook_event = GEMINI.parse(&given("gemini/ends", "AfterTool-stopped"), None).unwrap();
+fn the_hook_after_a_stopped_command_says_so() {
+    let hook_event = GEMINI.parse(&payload("gemini/ends", "AfterTool-stopped"), None).unwrap();
     let Kind::AfterTool(_, ending) = hook_event.kind else { panic!("{hook_event:?}") };
     assert_eq!(ending, CallEnd { outcome: Outcome::Failed, took: None, interrupted: true });
 }
 
 #[test]
-fn a_notification_says_that_the_person_is_asked_about_a_command() {
-    let kind = |name| GEMINI.parse(&given("gemini/ends", name), None).unwrap().kind;
+fn a_notification_is_a_permission_question() {
+    let kind = |name| GEMINI.parse(&payload("gemini/ends", name), None).unwrap().kind;
     let command = PermissionQuestion::Command("echo made > made.txt".to_owned());
     assert_eq!(kind("Notification-command"), Kind::PermissionAsked(command));
     // An edit names what it writes.

@@ -8,8 +8,8 @@ use std::thread::Builder;
 
 use serde_json::Value;
 use takeback_agents::{
-    Builtin, BuiltinOptions, CLAUDE, Capture, ChatAgent, ChatEvent, Claude, ClaudeOptions, Driver,
-    Endpoint, Scenario, claude_environment, find_claude, last_memory,
+    Builtin, BuiltinOptions, CLAUDE, Capture, ChatAgent, ChatEvent, Claude, ClaudeOptions,
+    Endpoint, ModelSource, Scenario, claude_environment, find_claude, last_memory,
 };
 use takeback_store::SessionId;
 use takeback_store::state::ExecutionId;
@@ -120,13 +120,13 @@ impl AgentStart<'_> {
 }
 
 /// What drives the built-in agent: a scenario, a model, or the tour.
-fn driver(args: &ChatArgs) -> Result<Driver, CommandError> {
+fn driver(args: &ChatArgs) -> Result<ModelSource, CommandError> {
     if let Some(file) = &args.scenario {
         let unusable =
             |why: String| CommandError::new(Kind::Usage, format!("{}: {why}", file.display()));
         let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
         let scenario = Scenario::parse(&text).map_err(|error| unusable(error.to_string()))?;
-        return Ok(Driver::Scenario(scenario));
+        return Ok(ModelSource::Scenario(scenario));
     }
     let get = |name: &str| environment(name).and_then(|value| value.into_string().ok());
     let endpoint =
@@ -136,9 +136,9 @@ fn driver(args: &ChatArgs) -> Result<Driver, CommandError> {
             if let Some(model) = &args.model {
                 endpoint.model.clone_from(model);
             }
-            Driver::Endpoint(endpoint)
+            ModelSource::Endpoint(endpoint)
         }
-        None => Driver::Tour,
+        None => ModelSource::Tour,
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use takeback_agents::{
-    AGENTS, AgentKind, Homes, HookProblem, HookScope, HooksInFile, find_hooks, refusal,
+    AGENTS, AgentKind, Homes, HookProblem, HookScope, HooksInFile, find_hooks, settings_refusal,
 };
 use takeback_store::Timestamp;
 
@@ -243,7 +243,7 @@ impl Place {
         let file = agent.hooks_file(scope, site.homes, &site.here.root);
         let real = std::fs::canonicalize(&file).ok()?;
         let bytes = files::read(&real).map_err(|error| error.to_string());
-        let refused = bytes.as_ref().ok().and_then(|bytes| refusal(agent, bytes));
+        let refused = bytes.as_ref().ok().and_then(|bytes| settings_refusal(agent, bytes));
         let refused = refused.map(|error| error.to_string());
         let found =
             bytes.and_then(|bytes| find_hooks(agent, &bytes).map_err(|error| error.to_string()));

@@ -20,7 +20,7 @@ fn a_file_that_is_no_json_is_left_and_the_others_go_on() {
         ("[]", "the file is not an object"),
         ("{\"hooks\": []}", "hooks is not an object"),
         ("{\"hooks\": {\"Stop\": {}}}", "hooks.Stop is not a list"),
-        ("{\"hooks\": {}, \"hooks\": {}}", "hooks is in it twice"),
+        ("{\"hooks\": {}, \"hooks\": {}}", "hooks appears twice in it"),
     ] {
         write_settings(&user, text);
         let before = home(&user);

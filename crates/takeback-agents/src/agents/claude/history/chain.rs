@@ -55,7 +55,7 @@ impl Chain {
     }
 
     /// Whether the current conversation has more after this message.
-    pub(crate) fn goes_on_after(&self, message: &str) -> bool {
+    pub(crate) fn continues_after(&self, message: &str) -> bool {
         let Some(last) = &self.last else { return false };
         last != message && self.back_from(last).any(|before| before == message)
     }

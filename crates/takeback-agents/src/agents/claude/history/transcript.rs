@@ -8,11 +8,11 @@ use takeback_core::event::CallTargets;
 use takeback_core::exchange::Edit;
 use takeback_store::{CallId, Timestamp};
 
+use super::edited_text::EditedText;
 use super::lines::each_line;
 use super::wire::{
     self, WireAssistant, WireBackup, WireBlock, WireContent, WireLine, WireToolResult, WireUser,
 };
-use super::written::Written;
 use crate::tools::default_tools;
 
 /// A longer prompt, such as one with a pasted file, is cut.
@@ -41,7 +41,7 @@ pub(super) struct Prompt {
     pub(super) edits: Vec<(PathBuf, Edit)>,
     pub(super) ran_commands: bool,
     /// The text of each file after its last edit.
-    pub(super) written: BTreeMap<PathBuf, Written>,
+    pub(super) edited: BTreeMap<PathBuf, EditedText>,
 }
 
 impl Transcript {
@@ -99,7 +99,7 @@ impl Transcript {
                     at,
                     edits: Vec::new(),
                     ran_commands: false,
-                    written: BTreeMap::new(),
+                    edited: BTreeMap::new(),
                 });
             }
             Some(_) => {}
@@ -140,8 +140,8 @@ impl Transcript {
                 }
             }
         }
-        if let Some((path, written)) = result.and_then(Written::of) {
-            prompt.written.insert(path, written);
+        if let Some((path, edited)) = result.and_then(EditedText::of) {
+            prompt.edited.insert(path, edited);
         }
     }
 }

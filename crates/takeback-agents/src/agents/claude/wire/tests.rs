@@ -21,9 +21,11 @@ fn kind(line: &str) -> String {
         WireOut::Result(result) => format!("result {}", result.subtype),
         WireOut::ControlRequest { request, .. } => {
             match serde_json::from_value(request).expect("a request is understood") {
-                WireAsked::HookCallback { input: WireHook::Other } => "unknown hook".to_owned(),
-                WireAsked::HookCallback { .. } => "hook".to_owned(),
-                WireAsked::CanUseTool { tool_name, .. } => format!("asks {tool_name}"),
+                WireControlRequest::HookCallback { input: WireHook::Other } => {
+                    "unknown hook".to_owned()
+                }
+                WireControlRequest::HookCallback { .. } => "hook".to_owned(),
+                WireControlRequest::CanUseTool { tool_name, .. } => format!("asks {tool_name}"),
             }
         }
         WireOut::ControlResponse { response: WireAnswer::Success { .. } } => "answer".to_owned(),
@@ -35,7 +37,7 @@ fn kind(line: &str) -> String {
 }
 
 #[test]
-fn every_recorded_line_is_understood() {
+fn every_recorded_line_is_parsed() {
     let mut counts = std::collections::BTreeMap::new();
     for line in RECORDED.iter().flat_map(|recorded| recorded.lines()) {
         *counts.entry(kind(line)).or_insert(0) += 1;
@@ -67,7 +69,7 @@ fn every_recorded_line_is_understood() {
 }
 
 #[test]
-fn what_is_written_is_what_the_program_reads() {
+fn written_lines_are_what_the_program_reads() {
     let cases = [
         (
             WireIn::prompt("U", "hello"),
@@ -110,7 +112,7 @@ fn what_is_written_is_what_the_program_reads() {
             }),
         ),
         (
-            WireIn::reply("q", WireGiven::Nothing {}),
+            WireIn::reply("q", WireReplyBody::Nothing {}),
             json!({
                 "type": "control_response",
                 "response": { "subtype": "success", "request_id": "q", "response": {} },
@@ -119,7 +121,9 @@ fn what_is_written_is_what_the_program_reads() {
         (
             WireIn::reply(
                 "q",
-                WireGiven::Permission(WirePermission::Allow { updated_input: json!({ "a": 1 }) }),
+                WireReplyBody::Permission(WirePermission::Allow {
+                    updated_input: json!({ "a": 1 }),
+                }),
             ),
             json!({
                 "type": "control_response",
@@ -133,7 +137,7 @@ fn what_is_written_is_what_the_program_reads() {
         (
             WireIn::reply(
                 "q",
-                WireGiven::Permission(WirePermission::Deny { message: "no".to_owned() }),
+                WireReplyBody::Permission(WirePermission::Deny { message: "no".to_owned() }),
             ),
             json!({
                 "type": "control_response",
@@ -145,7 +149,7 @@ fn what_is_written_is_what_the_program_reads() {
             }),
         ),
         (
-            WireIn::cannot("q", "what?"),
+            WireIn::error_reply("q", "what?"),
             json!({
                 "type": "control_response",
                 "response": { "subtype": "error", "request_id": "q", "error": "what?" },

@@ -56,7 +56,7 @@ impl Host {
                     self.become_idle();
                 }
             }
-            ChatEvent::Prompted { message, session, point } => {
+            ChatEvent::PromptAccepted { message, session, point } => {
                 self.on_prompt_recorded(&message, session, point);
             }
             ChatEvent::TurnBegin => self.chat.activity = Activity::Turn(now),
@@ -69,17 +69,17 @@ impl Host {
             ChatEvent::ToolEnd { call, ok, line, changes } => {
                 self.job(Job::ToolEnd { call, ok, line, changes });
             }
-            ChatEvent::Asks(asked) => {
+            ChatEvent::PermissionRequest(asked) => {
                 let (request, title, detail) = (asked.request, asked.title, asked.detail);
                 self.chat.ask(Question { request, title, detail }, now);
             }
             ChatEvent::TurnEnd(ending) => self.on_turn_end(ending),
-            ChatEvent::Unrecorded(why) => {
+            ChatEvent::NotRecorded(why) => {
                 self.log_error(&format!("not recorded: {why}"));
                 self.say(Tone::Warning, format!("not recorded: {why}"));
             }
             ChatEvent::Note(note) => self.say(Tone::Hint, note),
-            ChatEvent::Gone(why) => self.on_exit(&why),
+            ChatEvent::Ended(why) => self.on_exit(&why),
         }
     }
 

@@ -1,22 +1,22 @@
-//! What the agent may do without asking, which grows with what somebody allows for good.
+//! What the agent may do without asking. Grows when the user always allows something.
 
 use std::collections::HashSet;
 
 use super::Permissions;
 use super::tools::Call;
 
-/// What needs nobody's word for the rest of the session.
+/// What needs no question for the rest of the session.
 #[derive(Debug, Clone)]
-pub(crate) struct Allowed {
-    /// Of any file: the tools do not leave the workspace.
+pub(crate) struct GrantedPermissions {
+    /// Edits of any file: the tools do not leave the workspace.
     edits: bool,
     /// Any command.
     shell: bool,
     commands: HashSet<String>,
 }
 
-impl Allowed {
-    pub(crate) fn by(permissions: Permissions) -> Self {
+impl GrantedPermissions {
+    pub(crate) fn new(permissions: Permissions) -> Self {
         let shell = permissions == Permissions::AllowAll;
         let edits = shell || permissions == Permissions::AcceptEdits;
         Self { edits, shell, commands: HashSet::new() }
@@ -30,7 +30,7 @@ impl Allowed {
         }
     }
 
-    /// What is alike: any edit, or the same command again.
+    /// Allows similar calls: any edit, or the same command again.
     pub(super) fn add(&mut self, call: &Call) {
         match call {
             Call::Read(_) | Call::List(_) => {}
@@ -49,8 +49,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_always_allowed_is_any_edit_or_the_same_command() {
-        let mut allowed = Allowed::by(Permissions::Ask);
+    fn always_allowed_is_any_edit_or_the_same_command() {
+        let mut allowed = GrantedPermissions::new(Permissions::Ask);
         let shell = |command: &str| Call::parse("shell", &json!({ "command": command })).unwrap();
         let write = |path: &str| {
             Call::parse("write_file", &json!({ "path": path, "content": "" })).unwrap()
@@ -58,7 +58,7 @@ mod tests {
         let edit = json!({ "path": "b", "old_string": "x", "new_string": "y" });
         let edit = Call::parse("edit_file", &edit).unwrap();
         let list = Call::parse("list_files", &json!({})).unwrap();
-        let covered = |allowed: &Allowed| {
+        let covered = |allowed: &GrantedPermissions| {
             [&shell("ls"), &shell("ls; rm -r x"), &write("a"), &edit, &list]
                 .map(|call| allowed.covers(call))
         };
@@ -67,8 +67,8 @@ mod tests {
         assert_eq!(covered(&allowed), [true, false, false, false, true]);
         allowed.add(&write("c"));
         assert_eq!(covered(&allowed), [true, false, true, true, true]);
-        let accepting = Allowed::by(Permissions::AcceptEdits);
+        let accepting = GrantedPermissions::new(Permissions::AcceptEdits);
         assert_eq!(covered(&accepting), [false, false, true, true, true]);
-        assert_eq!(covered(&Allowed::by(Permissions::AllowAll)), [true; 5]);
+        assert_eq!(covered(&GrantedPermissions::new(Permissions::AllowAll)), [true; 5]);
     }
 }

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_of_it_is_one_line() {
+    fn a_result_is_one_line() {
         let done = [
             ("Write", json!({ "type": "create" }), "created"),
             ("Write", json!({ "type": "update" }), "written"),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_allows_it_sees_all_of_it() {
+    fn the_permission_dialog_shows_everything() {
         let bash = json!({ "command": "rm a\nrm b", "description": "tidy" });
         assert_eq!(detail("Bash", &bash, None), "rm a\nrm b\n# tidy");
         assert_eq!(detail("Bash", &json!({ "command": "ls" }), Some("ls")), "ls");

@@ -2,22 +2,24 @@
 
 use serde_json::Value;
 
-use super::wire::WireRewound;
+use super::wire::WireRewindAnswer;
 use crate::chat_agent::{NativeFiles, NativeFilesError};
 
-pub(super) fn rewound(answer: Result<Value, String>) -> Result<NativeFiles, NativeFilesError> {
-    let answer = answer.map_err(|error| why_not(&error))?;
-    let rewound: WireRewound = serde_json::from_value(answer)
+pub(super) fn parse_rewind_answer(
+    answer: Result<Value, String>,
+) -> Result<NativeFiles, NativeFilesError> {
+    let answer = answer.map_err(|error| to_error(&error))?;
+    let rewound: WireRewindAnswer = serde_json::from_value(answer)
         .map_err(|error| NativeFilesError::Failed(error.to_string()))?;
     match rewound {
-        WireRewound { can_rewind: true, files_changed, .. } => {
+        WireRewindAnswer { can_rewind: true, files_changed, .. } => {
             Ok(NativeFiles { paths: files_changed })
         }
-        WireRewound { error, .. } => Err(why_not(&error.unwrap_or_default())),
+        WireRewindAnswer { error, .. } => Err(to_error(&error.unwrap_or_default())),
     }
 }
 
-fn why_not(error: &str) -> NativeFilesError {
+fn to_error(error: &str) -> NativeFilesError {
     if error.contains("No file checkpoint found") {
         NativeFilesError::NoCheckpoint
     } else if error.contains("not enabled") {

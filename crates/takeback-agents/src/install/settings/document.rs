@@ -1,4 +1,4 @@
-//! A settings file as it is read: where its parts stand in the text.
+//! A parsed settings file, with the position of each part in the text.
 
 use std::ops::Range;
 
@@ -15,24 +15,24 @@ use crate::kind::HookSpec;
 pub(super) const HOOKS: &str = "hooks";
 const BOM: &str = "\u{feff}";
 
-pub(super) struct Settings<'t> {
+pub(super) struct SettingsDocument<'t> {
     text: &'t str,
     top: Option<Node<'t>>,
 }
 
-/// One of Takeback's hooks, and where it stands.
+/// One of Takeback's hooks, and its position.
 pub(super) struct OwnHook {
     pub(super) event: String,
     pub(super) command: HookCommand,
     pub(super) position: HookPosition,
     matcher: Option<String>,
     is_command: bool,
-    /// What holds it, from the outermost, each with the number of the element in it.
+    /// The containers around it, outermost first, each with the number of the element that leads to it.
     pub(super) holders: [(Container, usize); 4],
 }
 
 impl OwnHook {
-    /// Whether it does what is wanted.
+    /// Whether it is for the event and the tools of `wanted`.
     pub(super) fn is_for(&self, wanted: &HookSpec) -> bool {
         let all = |matcher: Option<&str>| matches!(matcher, None | Some("" | "*"));
         let own = self.matcher.as_deref();
@@ -41,54 +41,54 @@ impl OwnHook {
     }
 }
 
-impl<'t> Settings<'t> {
-    pub(super) fn read(text: &'t str) -> Result<Self, SettingsError> {
+impl<'t> SettingsDocument<'t> {
+    pub(super) fn parse(text: &'t str) -> Result<Self, SettingsError> {
         Ok(Self { text, top: parse(text)? })
     }
 
     pub(super) fn layout(&self) -> Layout {
-        Layout::of(self.text, self.object().ok().flatten().map(of_object).as_ref())
+        Layout::of(self.text, self.object().ok().flatten().map(object_container).as_ref())
     }
 
     pub(super) fn top(&self) -> Result<Container, SettingsError> {
         let object = self.object()?;
-        object.map(of_object).ok_or_else(|| shape("the file", "an object"))
+        object.map(object_container).ok_or_else(|| shape_error("the file", "an object"))
     }
 
     pub(super) fn hooks(&self) -> Result<Option<Container>, SettingsError> {
-        Ok(self.hooks_object()?.map(of_object))
+        Ok(self.hooks_object()?.map(object_container))
     }
 
     pub(super) fn list(&self, event: &str) -> Result<Option<Container>, SettingsError> {
         let Some(hooks) = self.hooks_object()? else { return Ok(None) };
         let what = format!("{HOOKS}.{event}");
-        let Some((_, property)) = only(hooks, event, &what)? else { return Ok(None) };
-        let list = property.value.as_array().ok_or_else(|| shape(&what, "a list"))?;
-        Ok(Some(of_array(list)))
+        let Some((_, property)) = unique_property(hooks, event, &what)? else { return Ok(None) };
+        let list = property.value.as_array().ok_or_else(|| shape_error(&what, "a list"))?;
+        Ok(Some(array_container(list)))
     }
 
     fn object(&self) -> Result<Option<&Object<'t>>, SettingsError> {
         let Some(top) = &self.top else { return Ok(None) };
-        top.as_object().ok_or_else(|| shape("the file", "an object")).map(Some)
+        top.as_object().ok_or_else(|| shape_error("the file", "an object")).map(Some)
     }
 
     fn hooks_object(&self) -> Result<Option<&Object<'t>>, SettingsError> {
         let Some(object) = self.object()? else { return Ok(None) };
-        let Some((_, property)) = only(object, HOOKS, HOOKS)? else { return Ok(None) };
-        property.value.as_object().ok_or_else(|| shape(HOOKS, "an object")).map(Some)
+        let Some((_, property)) = unique_property(object, HOOKS, HOOKS)? else { return Ok(None) };
+        property.value.as_object().ok_or_else(|| shape_error(HOOKS, "an object")).map(Some)
     }
 
     pub(super) fn own_hooks(&self, agent: &str) -> Vec<OwnHook> {
         let mut found = Vec::new();
         let Ok(Some(object)) = self.object() else { return found };
-        let Ok(Some((number, _))) = only(object, HOOKS, HOOKS) else { return found };
+        let Ok(Some((number, _))) = unique_property(object, HOOKS, HOOKS) else { return found };
         let Ok(Some(hooks)) = self.hooks_object() else { return found };
-        let top = (of_object(object), number);
+        let top = (object_container(object), number);
         for (n, list) in hooks.properties.iter().enumerate() {
             let Some(groups) = list.value.as_array() else { continue };
-            let holders = [top.clone(), (of_object(hooks), n)];
+            let holders = [top.clone(), (object_container(hooks), n)];
             for (group_number, group) in groups.elements.iter().enumerate() {
-                let group_in = (of_array(groups), group_number);
+                let group_in = (array_container(groups), group_number);
                 let Some(group) = group.as_object() else { continue };
                 let Some(of_group) = group.get_array(HOOKS) else { continue };
                 for (hook_number, hook) in of_group.elements.iter().enumerate() {
@@ -107,7 +107,7 @@ impl<'t> Settings<'t> {
                             first,
                             second,
                             group_in.clone(),
-                            (of_array(of_group), hook_number),
+                            (array_container(of_group), hook_number),
                         ],
                     });
                 }
@@ -117,7 +117,7 @@ impl<'t> Settings<'t> {
     }
 }
 
-/// The text of a file, and the mark that may stand before it.
+/// The byte order mark of a file (or an empty text), and the text after it.
 pub(super) fn text_of(bytes: &[u8]) -> Result<(&'static str, &str), SettingsError> {
     let text = std::str::from_utf8(bytes).map_err(|_error| SettingsError::NotText)?;
     Ok(match text.strip_prefix(BOM) {
@@ -126,14 +126,14 @@ pub(super) fn text_of(bytes: &[u8]) -> Result<(&'static str, &str), SettingsErro
     })
 }
 
-/// What a settings file says; nothing, if it is empty.
+/// A settings file as JSON; an empty file is an empty object.
 pub(in super::super) fn parse_settings(bytes: &[u8]) -> Result<Value, SettingsError> {
     let value = parse(text_of(bytes)?.1)?.map(Value::from);
     Ok(value.unwrap_or_else(|| Value::Object(serde_json::Map::new())))
 }
 
-/// What a settings file says beside Takeback's hooks; what is empty without them counts as not there.
-pub(super) fn others(mut settings: Value, agent: &str) -> Value {
+/// The settings without Takeback's hooks. Groups, lists and `hooks` itself are left out if empty.
+pub(super) fn without_own_hooks(mut settings: Value, agent: &str) -> Value {
     let Some(hooks) = settings.get_mut(HOOKS).and_then(Value::as_object_mut) else {
         return settings;
     };
@@ -157,8 +157,8 @@ pub(super) fn others(mut settings: Value, agent: &str) -> Value {
     settings
 }
 
-/// JSON without blanks, on several lines: every list and every object has its elements on lines of their
-/// own. `indent`: that of the line on which it begins.
+/// Lays out JSON without blanks on several lines: one line for each element of a list or an object.
+/// `indent`: the indentation of the first line.
 pub(super) fn pretty(json: &str, indent: &str, layout: &Layout) -> String {
     let mut text = String::new();
     let (mut depth, mut in_string, mut escaped) = (0, false, false);
@@ -192,7 +192,7 @@ pub(super) fn pretty(json: &str, indent: &str, layout: &Layout) -> String {
     text
 }
 
-/// The JSON that an agent reads in its settings, as seen in the programs themselves.
+/// The JSON that an agent accepts in its settings, as tested with the programs themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JsonDialect {
     /// `//` and `/* */`.
@@ -204,7 +204,7 @@ pub struct JsonDialect {
 }
 
 impl JsonDialect {
-    /// Everything that any agent reads. Takeback reads this.
+    /// Everything that any agent accepts, and what Takeback accepts.
     pub const ANY: Self = Self { comments: true, trailing_commas: true, byte_order_mark: true };
     /// RFC 8259.
     pub const JSON: Self = Self { comments: false, trailing_commas: false, byte_order_mark: false };
@@ -217,7 +217,7 @@ pub(in super::super) fn refusal(
     bytes: &[u8],
 ) -> Option<SettingsError> {
     let (mark, text) = text_of(bytes).ok()?;
-    // A file that Takeback cannot read either is another error.
+    // A file that Takeback cannot parse either is another error.
     parse(text).ok()?;
     let (line, column, what) = match parse_as(text, dialect) {
         _ if !mark.is_empty() && !dialect.byte_order_mark => {
@@ -254,8 +254,8 @@ fn parse_as(text: &str, dialect: JsonDialect) -> Result<Option<Node<'_>>, Settin
     })
 }
 
-/// Agents take the last of two, which would hide what is put into the first.
-fn only<'o, 't>(
+/// Fails if a key appears twice: agents use the last one, which would hide a hook in the first.
+fn unique_property<'o, 't>(
     object: &'o Object<'t>,
     name: &str,
     what: &str,
@@ -268,12 +268,12 @@ fn only<'o, 't>(
     }
 }
 
-fn of_object(object: &Object<'_>) -> Container {
+fn object_container(object: &Object<'_>) -> Container {
     let elements = object.properties.iter().map(|property| range(property.range));
     Container { range: range(object.range), elements: elements.collect() }
 }
 
-fn of_array(array: &Array<'_>) -> Container {
+fn array_container(array: &Array<'_>) -> Container {
     let elements = array.elements.iter().map(|element| range(element.range()));
     Container { range: range(array.range), elements: elements.collect() }
 }
@@ -282,6 +282,6 @@ fn range(range: jsonc_parser::common::Range) -> Range<usize> {
     range.start..range.end
 }
 
-fn shape(what: &str, must_be: &'static str) -> SettingsError {
+fn shape_error(what: &str, must_be: &'static str) -> SettingsError {
     SettingsError::Shape { what: what.to_owned(), must_be }
 }

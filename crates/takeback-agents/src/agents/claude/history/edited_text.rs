@@ -6,11 +6,11 @@ use takeback_core::exchange::Kept;
 
 use super::wire::WireToolResult;
 
-/// A file's text after an edit, with line feeds whatever line ends the file has.
+/// A file's text after an edit, with line feeds even if the file has other line ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Written(String);
+pub(super) struct EditedText(String);
 
-impl Written {
+impl EditedText {
     /// `None`: unknown, because the file is large or the tool wrote none.
     pub(super) fn of(result: WireToolResult) -> Option<(PathBuf, Self)> {
         match result {

@@ -4,37 +4,37 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::conversation::Conversation;
-use super::permission::Asked;
+use super::permission::PendingCall;
 use crate::chat_agent::AgentError;
 
 #[derive(Default)]
-pub(super) struct Shared(Mutex<State>);
+pub(super) struct SharedState(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     /// `None`: it has ended, or was never started.
     pid: Option<u32>,
-    gone: String,
+    end_reason: String,
     busy: bool,
     conversation: Conversation,
     session: Option<String>,
     announced: Option<String>,
-    asked: HashMap<String, Asked>,
+    requests: HashMap<String, PendingCall>,
 }
 
-impl Shared {
+impl SharedState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn started(&self, pid: u32) {
+    pub(super) fn set_started(&self, pid: u32) {
         self.state().pid = Some(pid);
     }
 
-    pub(super) fn ended(&self, why: &str) {
+    pub(super) fn set_ended(&self, why: &str) {
         let mut state = self.state();
         state.pid = None;
-        why.clone_into(&mut state.gone);
+        why.clone_into(&mut state.end_reason);
     }
 
     pub(super) fn pid(&self) -> Option<u32> {
@@ -42,30 +42,30 @@ impl Shared {
     }
 
     /// Fails if there is no process.
-    pub(super) fn live(&self) -> Result<(), AgentError> {
+    pub(super) fn check_live(&self) -> Result<(), AgentError> {
         let state = self.state();
-        state.pid.map(drop).ok_or_else(|| AgentError::Gone(state.gone.clone()))
+        state.pid.map(drop).ok_or_else(|| AgentError::Ended(state.end_reason.clone()))
     }
 
     /// Fails if a turn is open.
-    pub(super) fn is_idle(&self) -> Result<(), AgentError> {
+    pub(super) fn check_idle(&self) -> Result<(), AgentError> {
         if self.state().busy { Err(AgentError::Busy) } else { Ok(()) }
     }
 
     /// Opens a turn, unless one is open.
-    pub(super) fn begin(&self) -> Result<(), AgentError> {
+    pub(super) fn begin_turn(&self) -> Result<(), AgentError> {
         let mut state = self.state();
         if state.pid.is_none() {
-            return Err(AgentError::Gone(state.gone.clone()));
+            return Err(AgentError::Ended(state.end_reason.clone()));
         }
         if std::mem::replace(&mut state.busy, true) { Err(AgentError::Busy) } else { Ok(()) }
     }
 
-    pub(super) fn busy(&self) {
+    pub(super) fn set_busy(&self) {
         self.state().busy = true;
     }
 
-    pub(super) fn idle(&self) {
+    pub(super) fn set_idle(&self) {
         self.state().busy = false;
     }
 
@@ -78,33 +78,33 @@ impl Shared {
         self.state().session.clone()
     }
 
-    pub(super) fn called(&self, session: Option<String>) {
+    pub(super) fn set_session(&self, session: Option<String>) {
         if session.is_some() {
             self.state().session = session;
         }
     }
 
     /// Whether this session id is new to the host; marks it as announced.
-    pub(super) fn is_news(&self, session: Option<&str>) -> bool {
+    pub(super) fn announce_session(&self, session: Option<&str>) -> bool {
         let mut state = self.state();
-        let is_news = state.announced.as_deref() != session;
+        let is_new = state.announced.as_deref() != session;
         state.announced = session.map(str::to_owned);
-        is_news
+        is_new
     }
 
-    pub(super) fn asks(&self, request: &str, asked: Asked) {
-        self.state().asked.insert(request.to_owned(), asked);
+    pub(super) fn add_request(&self, request: &str, call: PendingCall) {
+        self.state().requests.insert(request.to_owned(), call);
     }
 
-    pub(super) fn is_asked(&self, request: &str) -> bool {
-        self.state().asked.contains_key(request)
+    pub(super) fn has_request(&self, request: &str) -> bool {
+        self.state().requests.contains_key(request)
     }
 
-    pub(super) fn answered(&self, request: &str) -> Option<Asked> {
-        self.state().asked.remove(request)
+    pub(super) fn take_request(&self, request: &str) -> Option<PendingCall> {
+        self.state().requests.remove(request)
     }
 
-    pub(super) fn forget_asked(&self) {
-        self.state().asked.clear();
+    pub(super) fn clear_requests(&self) {
+        self.state().requests.clear();
     }
 }
