@@ -1,8 +1,8 @@
-// Tells Takeback what opencode does. `takeback init` puts this file here, `takeback uninstall` takes it
-// away; without Takeback it does nothing.
+// Tells Takeback what opencode does. `takeback init` installs this file, `takeback uninstall` removes it;
+// without Takeback it does nothing.
 //
-// Before a tool runs, opencode waits until Takeback has kept what the tool may change, and never longer
-// than WAIT_MS. Nothing in here throws into opencode or prints.
+// Before a tool runs, opencode waits until Takeback has saved what the tool may change, at most WAIT_MS.
+// Nothing in here throws into opencode or prints.
 
 const AGENT = "opencode";
 
@@ -11,14 +11,14 @@ const EVENTS = ["session.created", "session.idle", "session.deleted"];
 export const Takeback = async ({ directory, worktree }) => {
   const server = new Server();
   server.open();
-  /** The sessions of subagents, and whose they are. */
+  /** The parent session of each subagent's session. */
   const parents = new Map();
   const sessions = new Set();
   /** The calls that wait for a permission, by the question; and when a call was last allowed. */
   const waiting = new Map();
   const allowedAt = new Map();
 
-  const tell = (hook, sessionID, what) => {
+  const send = (hook, sessionID, what) => {
     const parent = parents.get(sessionID);
     if (parent === undefined && sessionID !== undefined) sessions.add(sessionID);
     return server.report({ hook, directory, worktree, ...(parent && { parent }), ...what });
@@ -45,26 +45,26 @@ export const Takeback = async ({ directory, worktree }) => {
     const { sessionID, info, part } = event.properties ?? {};
     if (info?.parentID) parents.set(info.id, info.parentID);
     onPermission(event);
-    if (EVENTS.includes(event.type)) return tell("event", info?.id ?? sessionID, { event });
-    // Of a tool that failed, `tool.execute.after` says nothing.
+    if (EVENTS.includes(event.type)) return send("event", info?.id ?? sessionID, { event });
+    // `tool.execute.after` is not called for a tool that failed.
     const failed = event.type === "message.part.updated" && part?.type === "tool" && part.state?.status === "error";
-    if (failed) return tell("event", part.sessionID, { event, ...ran(part.callID) });
+    if (failed) return send("event", part.sessionID, { event, ...ran(part.callID) });
   };
 
   return {
     event: quietly(({ event }) => onEvent(event)),
     "chat.message": quietly((input, output) =>
-      tell("chat.message", input.sessionID, { input, output }),
+      send("chat.message", input.sessionID, { input, output }),
     ),
     "tool.execute.before": quietly((input, output) =>
-      tell("tool.execute.before", input.sessionID, { input, output }),
+      send("tool.execute.before", input.sessionID, { input, output }),
     ),
-    // What the tool answered stays here: it may be long, and nothing would be read of it.
+    // The tool's output is not sent: it may be long, and Takeback does not read it.
     "tool.execute.after": quietly((input) =>
-      tell("tool.execute.after", input.sessionID, { input, ...ran(input.callID) }),
+      send("tool.execute.after", input.sessionID, { input, ...ran(input.callID) }),
     ),
     dispose: quietly(async () => {
-      for (const sessionID of sessions) tell("dispose", sessionID, { sessionID });
+      for (const sessionID of sessions) send("dispose", sessionID, { sessionID });
       await server.close();
     }),
   };
