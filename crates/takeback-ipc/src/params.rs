@@ -27,7 +27,7 @@ impl Params {
     }
 
     /// Parameters by name. An unknown name, or more values than `names`, is an error.
-    pub fn named(&self, names: &[&str]) -> Result<Named, Fault> {
+    pub fn named(&self, names: &[&str]) -> Result<NamedParams, Fault> {
         let wrong = |error: serde_json::Error| Fault::invalid_params(error.to_string());
         let text = self.text();
         if !text.starts_with('[') {
@@ -38,7 +38,7 @@ impl Params {
                     "unknown parameter {strange}; expected: {}",
                     names.join(", ")
                 ))),
-                None => Ok(Named(given)),
+                None => Ok(NamedParams(given)),
             };
         }
         let given: Vec<Box<RawValue>> = serde_json::from_str(text).map_err(wrong)?;
@@ -47,15 +47,15 @@ impl Params {
             return Err(Fault::invalid_params(format!("at most {most} parameters are allowed")));
         }
         let names = names.iter().map(|name| (*name).to_owned());
-        Ok(Named(names.zip(given).collect()))
+        Ok(NamedParams(names.zip(given).collect()))
     }
 }
 
 /// Parameters by name. `null` counts as missing.
 #[derive(Debug, Clone)]
-pub struct Named(BTreeMap<String, Box<RawValue>>);
+pub struct NamedParams(BTreeMap<String, Box<RawValue>>);
 
-impl Named {
+impl NamedParams {
     pub fn required<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
         self.optional(name)?
             .ok_or_else(|| Fault::invalid_params(format!("the parameter {name} is missing")))

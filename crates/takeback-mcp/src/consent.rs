@@ -18,7 +18,7 @@ use rmcp::service::RequestContext;
 use takeback_answers::{Point, PreviewAnswer, Receipt};
 
 use crate::inputs::Rewind;
-use crate::outputs::LeftOut;
+use crate::outputs::OmittedCounts;
 use crate::text::{self, Tense};
 
 /// What the user would agree to.
@@ -54,13 +54,13 @@ impl RewindPlan {
 /// Open questions to stateless clients, each good for one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
-    open: Mutex<Open>,
+    open: Mutex<PendingQuestions>,
     /// Makes names that cannot be guessed.
     random: RandomState,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct PendingQuestions {
     put: u64,
     /// The name of each and what it is about, oldest first.
     waiting: VecDeque<(String, String)>,
@@ -171,7 +171,7 @@ fn message(input: &Rewind, plan: &RewindPlan, round: Round) -> String {
         message += "Everything since then would be taken back, also what you and others changed.\n";
     }
     message.push('\n');
-    message += &text::receipt(&plan.preview, &LeftOut::new(), Tense::Would);
+    message += &text::receipt(&plan.preview, &OmittedCounts::new(), Tense::Would);
     message += "\n`takeback undo` takes it back.";
     if let Some(name) = &plan.name {
         message += &format!("\n\nThe point is called:\n{}", text::quoted(name, 120));

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use takeback_answers::{Author, Evidence, Note, Point, Receipt};
 
-use crate::outputs::{ChangeKind, ChangeSummary, FileLines, LeftOut, PointDetails, RewindReceipt};
+use crate::outputs::{
+    ChangeKind, ChangeSummary, FileLines, OmittedCounts, PointDetails, RewindReceipt,
+};
 
 /// Rows of a list, before the rest is only counted.
 const MOST: usize = 50;
@@ -144,7 +146,7 @@ pub(crate) fn rewind_receipt(output: &RewindReceipt, tense: Tense) -> String {
 }
 
 /// What a rewind would do, or did.
-pub(crate) fn receipt(receipt: &Receipt, cut: &LeftOut, tense: Tense) -> String {
+pub(crate) fn receipt(receipt: &Receipt, cut: &OmittedCounts, tense: Tense) -> String {
     let paths = |paths: &[String]| -> Vec<String> { paths.iter().map(|one| path(one)).collect() };
     let with = |at: &str, reason: &str| format!("{}: {}", path(at), one_line(reason, 200));
     let notes = |notes: &[Note]| -> Vec<String> {
@@ -234,7 +236,7 @@ fn push_rows(text: &mut String, rows: impl Iterator<Item = String>, all: usize) 
     }
 }
 
-fn left_out(left_out: &LeftOut, key: &str) -> usize {
+fn left_out(left_out: &OmittedCounts, key: &str) -> usize {
     left_out.get(key).copied().unwrap_or(0)
 }
 
@@ -339,7 +341,7 @@ mod tests {
             ]}),
         );
         let shown: ShowAnswer = serde_json::from_value(shown).unwrap();
-        let left_out = LeftOut::from([("changes", 60)]);
+        let left_out = OmittedCounts::from([("changes", 60)]);
         assert_eq!(
             point_details(&PointDetails { left_out, ..shown.into() }),
             "717fc7c81e8ac477  2026-11-15T22:29:32Z  prompt “x”\n\
@@ -391,7 +393,7 @@ mod tests {
             "windows": [{"session": "s", "call": "c", "tool": "Bash", "command": "make\n", "paths": 2}]}))
         .unwrap();
         assert_eq!(
-            receipt(&all, &LeftOut::new(), Tense::Did),
+            receipt(&all, &OmittedCounts::new(), Tense::Did),
             "Restored (1):\n- r\nDeleted (not there at the point) (1):\n- d\n\
              Merged (1):\n- m: why\nKept (1):\n- k: why\nIn conflict, left alone (1):\n- c: why\n\
              Unclear who changed it, left alone (1):\n- u: why\n\
@@ -401,7 +403,7 @@ mod tests {
         assert!(!does_nothing(&all));
         let kept = Receipt { kept_files: all.kept_files, ..Receipt::default() };
         assert!(does_nothing(&kept));
-        let nothing = receipt(&Receipt::default(), &LeftOut::new(), Tense::Would);
+        let nothing = receipt(&Receipt::default(), &OmittedCounts::new(), Tense::Would);
         assert_eq!(nothing, "Nothing to take back.\n");
     }
 }

@@ -1,4 +1,4 @@
-//! The words of the command line.
+//! The command line: commands, arguments and options.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,35 +29,35 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// The words of the command line; an error is to be shown.
+    /// Parses the command line. The error is ready to print.
     pub(crate) fn of(words: &[OsString]) -> Result<Self, clap::Error> {
-        match Often::of(words) {
+        match FrequentArgs::of(words) {
             Some(args) => Ok(args),
             None => Self::try_parse_from(words),
         }
     }
 }
 
-/// The commands that agents start at every turn. To learn of all the others takes clap longer than to
-/// keep a file.
+/// The commands that agents run at every turn. Building clap's parser for all other commands would take
+/// longer than recording a file.
 #[derive(Debug, Parser)]
 #[command(disable_help_subcommand = true)]
-struct Often {
+struct FrequentArgs {
     #[command(flatten)]
     options: Options,
     #[command(subcommand)]
-    command: OftenCommand,
+    command: FrequentCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum OftenCommand {
+enum FrequentCommand {
     Record(RecordArgs),
     Hook(HookArgs),
     Status(StatusArgs),
 }
 
-impl Often {
-    /// `None`: it is none of them, or wrong, or asks for help.
+impl FrequentArgs {
+    /// `None`: another command, invalid arguments, or a request for help.
     fn of(words: &[OsString]) -> Option<Args> {
         let first = words.get(1)?.to_str()?;
         if !["record", "hook", "status"].contains(&first) {
@@ -65,9 +65,9 @@ impl Often {
         }
         let Self { options, command } = Self::try_parse_from(words).ok()?;
         let command = match command {
-            OftenCommand::Record(args) => Command::Record(args),
-            OftenCommand::Hook(args) => Command::Hook(args),
-            OftenCommand::Status(args) => Command::Status(args),
+            FrequentCommand::Record(args) => Command::Record(args),
+            FrequentCommand::Hook(args) => Command::Hook(args),
+            FrequentCommand::Status(args) => Command::Status(args),
         };
         Some(Args { options, command })
     }
@@ -124,17 +124,17 @@ impl Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show what Takeback does, in a temporary folder; takes a few seconds
+    /// Watch Takeback work in a temporary folder (takes a few seconds)
     Demo,
-    /// Run a command with a point before it, and list what it changed
+    /// Make a point, run a command, and list what it changed
     ///
-    /// Your own edits while it runs are attributed to the command. Agents that report their tool
-    /// calls (`takeback record`) are told apart from you.
+    /// Your own edits while it runs are attributed to the command. Agents that report their tool calls
+    /// (`takeback record`) can be distinguished from you.
     Run(RunArgs),
-    /// Work with an agent in the terminal; press Esc twice to go back to any prompt
+    /// Chat with an agent in the terminal; press Esc twice to go back to any prompt
     ///
-    /// Without --agent: `claude`, if it is on PATH; else the built-in agent, with the model that
-    /// ANTHROPIC_API_KEY or OPENAI_API_KEY gives access to; else a short tour that needs neither.
+    /// Without --agent, uses `claude` if it is on PATH. Otherwise uses the built-in agent: with a model if
+    /// ANTHROPIC_API_KEY or OPENAI_API_KEY is set, else as a short tour that needs neither.
     Chat(ChatArgs),
     /// Install Takeback's hooks in your coding agents
     ///
@@ -164,23 +164,23 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Run an MCP server for an agent, on standard input and output
     Mcp(McpArgs),
-    /// Make a point by hand
+    /// Make a point
     Checkpoint(CheckpointArgs),
     /// List the points, newest first
     Log(LogArgs),
-    /// Show a point, and each change after it with its author
+    /// Show a point and each change after it, with its author
     Show(ShowArgs),
     /// Show what changed since a point, or between two
     Diff(DiffArgs),
     /// Take back what an agent did since a point
     Rewind(RewindArgs),
     /// Take back the last rewind
-    Undo(AgainArgs),
+    Undo(UndoArgs),
     /// Take back the last undo
-    Redo(AgainArgs),
+    Redo(UndoArgs),
     /// Label a point, or remove its label
     Label(LabelArgs),
-    /// Pin a point, so that it never expires
+    /// Pin a point so that it never expires
     Pin(PointArgs),
     /// Unpin a point; normal retention applies again
     Unpin(PointArgs),
@@ -193,13 +193,13 @@ pub(crate) enum Command {
     Cleanup(CleanupArgs),
     /// Show what uses the store's disk space
     Du(DuArgs),
-    /// Show what is protected, what is not, and which agents are at work
+    /// Show what is protected, what is not, and which agents are working
     Status(StatusArgs),
     /// Finish a rewind that a crash interrupted
     Recover(RecoverArgs),
     /// Read and check everything in the store
     Verify,
-    /// Show every setting, its value and where it was set
+    /// Show every setting, its value, and where it was set
     Config(ConfigArgs),
     /// List the protected folders
     Workspaces,
@@ -216,12 +216,12 @@ pub(crate) enum Command {
     /// Save, inspect and roll back an agent's state, step by step
     #[command(subcommand)]
     State(StateCommand),
-    /// Finish recording an event after its hook has answered; started by `takeback hook`
+    /// Finish recording an event after its hook has returned; started by `takeback hook`
     #[command(hide = true)]
-    GoOn(GoOnArgs),
+    FinishEvent(FinishEventArgs),
     /// Watch for the command that an agent asks permission for; started by `takeback hook`
     #[command(hide = true, name = "watch-command")]
-    WatchFor,
+    WatchCommand,
     /// Print help
     #[command(hide = true)]
     Help(HelpArgs),
@@ -340,7 +340,7 @@ pub(crate) struct HookArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct GoOnArgs {
+pub(crate) struct FinishEventArgs {
     /// The event, whose file is locked on standard input [default: only finish a scan]
     pub(crate) event: Option<String>,
     /// The agent that ran the hook
@@ -481,20 +481,20 @@ pub(crate) struct RewindArgs {
     #[arg(long, value_name = "PATH", conflicts_with = "exact")]
     pub(crate) mine: Vec<String>,
     #[command(flatten)]
-    pub(crate) doing: DoingArgs,
+    pub(crate) doing: ApplyArgs,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct AgainArgs {
+pub(crate) struct UndoArgs {
     /// Restore every file, including those changed since
     #[arg(long)]
     pub(crate) exact: bool,
     #[command(flatten)]
-    pub(crate) doing: DoingArgs,
+    pub(crate) doing: ApplyArgs,
 }
 
 #[derive(Debug, Clone, Default, ClapArgs)]
-pub(crate) struct DoingArgs {
+pub(crate) struct ApplyArgs {
     /// Overwrite PATH even though its current contents could not be saved; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) discard: Vec<PathBuf>,
@@ -690,7 +690,7 @@ mod tests {
             ("takeback", false),
         ] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            let often = Often::of(&words);
+            let often = FrequentArgs::of(&words);
             assert_eq!(often.is_some(), is_known, "{line}");
             if let Some(often) = often {
                 let whole = Args::try_parse_from(&words).unwrap();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use takeback_ipc::outlet::Gone;
+use takeback_ipc::outlet::DisconnectedError;
 use takeback_ipc::{Call, Limits, Outlet, serve};
 
 use crate::fakes::methods;
@@ -95,7 +95,7 @@ fn nobody_waits_for_a_client_that_is_gone() {
     let outlet = receiver.recv().expect("it was called");
     let told = std::thread::spawn(move || {
         let much = "x".repeat(100_000);
-        while outlet.notify("told", &much) != Err(Gone) {}
+        while outlet.notify("told", &much) != Err(DisconnectedError) {}
         assert!(outlet.is_gone());
     });
     drop(client);

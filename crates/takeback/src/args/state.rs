@@ -1,11 +1,11 @@
-//! The words of `takeback state`.
+//! The arguments of `takeback state`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use takeback_core::execution::MOST_RETRIES;
 
-use super::{Ambiguous, DoingArgs};
+use super::{Ambiguous, ApplyArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StateCommand {
@@ -33,8 +33,8 @@ pub(crate) enum StateCommand {
     Export(StateExportArgs),
     /// Note a side effect that cannot be taken back, before and after it happens
     ///
-    /// Standard input: the intended effect as JSON; with --receipt, its result. If the effect was
-    /// noted before, prints what is known of it.
+    /// Standard input: the intended effect as JSON; with --receipt, its result. If the effect was noted
+    /// before, prints what is known about it.
     Effect(EffectArgs),
 }
 
@@ -96,8 +96,8 @@ pub(crate) struct ResumeArgs {
     /// Retry a step at most N times, counted across restarts
     #[arg(long, value_name = "N", default_value_t = MOST_RETRIES, requires = "from_step")]
     pub(crate) max_retries: u32,
-    /// Only the newest N of each list `messages` in the state and the context, or fewer: a tool call
-    /// is never parted from its result
+    /// Keep at most the newest N of each list `messages` in the state and the context: a tool call is never
+    /// separated from its result
     #[arg(long, value_name = "N")]
     pub(crate) last_messages: Option<usize>,
 }
@@ -121,7 +121,7 @@ pub(crate) struct RollbackArgs {
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["exact", "state_only"])]
     pub(crate) ambiguous: Option<Ambiguous>,
     #[command(flatten)]
-    pub(crate) doing: DoingArgs,
+    pub(crate) doing: ApplyArgs,
 }
 
 #[derive(Debug, Args)]
@@ -163,10 +163,10 @@ pub(crate) struct EffectArgs {
     /// The step it belongs to
     #[arg(long, value_name = "N", conflicts_with_all = ["receipt", "withdraw"])]
     pub(crate) step: Option<u32>,
-    /// It has happened
+    /// The effect has happened
     #[arg(long, conflicts_with = "withdraw")]
     pub(crate) receipt: bool,
-    /// It did not happen, and may be tried again
+    /// The effect did not happen and may be tried again
     #[arg(long)]
     pub(crate) withdraw: bool,
 }

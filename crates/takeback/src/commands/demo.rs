@@ -1,8 +1,8 @@
-//! `demo`: the main job, really done, in a temporary folder.
+//! `demo`: shows the main workflow for real, in a temporary folder.
 //!
-//! An agent edits a file with its tool; a person edits the same file elsewhere; the agent's shell
-//! command deletes a folder and rewrites files. Then the timeline, a preview, the rewind, and its
-//! undo: all through the library, as every other command does it.
+//! An agent edits a file with its tool; a person edits another part of the same file; the agent's shell
+//! command deletes a folder and rewrites files. Then come the timeline, a preview, the rewind and its undo,
+//! all through the same library calls as the other commands.
 
 #![expect(
     clippy::disallowed_methods,
@@ -217,7 +217,7 @@ fn place_of(workspace: &Workspace, id: PointId) -> Result<takeback_store::Seq, C
     point.map(|point| point.seq).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))
 }
 
-/// What the demo claims, it checks.
+/// The demo checks what it claims.
 fn expect(holds: bool, claim: &str) -> Result<(), CommandError> {
     if holds {
         Ok(())

@@ -1,11 +1,11 @@
-//! What could not be read, for people.
+//! Describes what could not be read.
 
 use takeback_core::RecordOutcome;
 use takeback_core::record::{Unreadable, UnreadableKind};
 
 use crate::screen::{count, name};
 
-/// What was not read or kept, as a line each: what to call it, its name, and why.
+/// One line for each path that was not read or saved: the verb, the name, and the reason.
 pub(crate) fn lines(recorded: &RecordOutcome) -> Vec<(&'static str, String, String)> {
     let mut lines: Vec<_> = recorded.unreadable.iter().map(line).collect();
     let is_told = |path| recorded.unreadable.iter().any(|one| one.covers(path));
