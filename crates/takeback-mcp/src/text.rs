@@ -105,7 +105,7 @@ pub(crate) struct DiffText {
 /// The counts of each file, then the patches. Text without one, if patches were asked for, was too long.
 pub(crate) fn diff(files: &[FileLines], with_patches: bool) -> DiffText {
     if files.is_empty() {
-        return DiffText { text: "Nothing differs.".to_owned(), note: None };
+        return DiffText { text: "No differences.".to_owned(), note: None };
     }
     let noun = if files.len() == 1 { "file differs" } else { "files differ" };
     let mut text = format!("{} {noun}:\n", files.len());

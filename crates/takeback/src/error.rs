@@ -97,7 +97,7 @@ impl CommandError {
         let mut message = self.source.to_string();
         let mut hints = self.hints.clone();
         if disk_problem(&*self.source) == Some(DiskProblem::Full) {
-            hints.push("Make room on the disk and try again; nothing was lost.".to_owned());
+            hints.push("Free some disk space and try again; nothing was lost.".to_owned());
         }
         for cause in causes(&*self.source).skip(1) {
             let text = cause.to_string();
@@ -214,7 +214,7 @@ fn of_store(error: StoreError, files: &str) -> CommandError {
         // [`Self::words`] adds the hint for a full disk.
         (_, Some(DiskProblem::Full)) => return CommandError::new(Kind::Error, error),
         (_, Some(DiskProblem::NotAllowed)) => format!(
-            "Make the store readable and writable for you, or choose another home with --home or \
+            "Make the store readable and writable, or choose another home with --home or \
              TAKEBACK_HOME. {files}"
         ),
         (_, Some(DiskProblem::Failing)) => {
@@ -325,7 +325,7 @@ impl From<RewindError> for CommandError {
             RewindError::Stage(_) => {
                 let hint = match (&error, disk_problem(&error)) {
                     (_, Some(DiskProblem::NotAllowed)) => {
-                        Some("Make the folder writable for you and try again.")
+                        Some("Make the folder writable and try again.")
                     }
                     (RewindError::Stage(StageError::Contents { .. }), _) => {
                         Some("`takeback verify` shows what is damaged.")

@@ -105,21 +105,21 @@ impl ForeignFile {
             let mode = if self.mode & 0o077 == 0 { 0o700 } else { 0o755 };
             match disk::make_folder(CWD, folder.as_os_str().as_bytes(), mode) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(failed("making the folder of")(error));
+                    return Err(failed("creating the folder of")(error));
                 }
                 _ => {}
             }
         }
         let beside = self.beside("new");
         let done = write_new(&beside, bytes, self.mode)
-            .map_err(failed("writing beside"))
+            .map_err(failed("writing a new version of"))
             .and_then(|()| self.put(&beside));
         if done.is_err() && beside.exists() {
             drop(disk::remove_store_file(&beside));
         }
         done?;
         let folder = self.path.parent().unwrap_or(Path::new(""));
-        disk::sync_folder(folder).map_err(failed("making durable"))
+        disk::sync_folder(folder).map_err(failed("syncing"))
     }
 
     /// Removes the file. On failure, it is unchanged.
@@ -128,7 +128,7 @@ impl ForeignFile {
         let aside = self.beside("old");
         disk::place_private_file(&self.path, &aside).map_err(failed("removing"))?;
         if std::fs::read(&aside).ok() != self.bytes {
-            disk::place_private_file(&aside, &self.path).map_err(failed("bringing back"))?;
+            disk::place_private_file(&aside, &self.path).map_err(failed("restoring"))?;
             return Err(FileError::Changed { path: self.path.clone() });
         }
         disk::remove_store_file(&aside).map_err(failed("removing"))

@@ -105,7 +105,7 @@ pub(crate) fn lock_installs(home: &Path) -> Result<Lock, CommandError> {
     let folder = home.join(FOLDER);
     let failed = |error: io::Error| {
         CommandError::new(Kind::Error, format!("{} cannot be used: {error}", folder.display()))
-            .hint("Make it writable for you, or choose another home with --home or TAKEBACK_HOME.")
+            .hint("Make it writable, or choose another home with --home or TAKEBACK_HOME.")
     };
     disk::make_private_folder(&folder).map_err(failed)?;
     lock(&folder.join("lock"), Hold::Exclusive, PATIENCE).map_err(failed)?.ok_or_else(|| {

@@ -103,7 +103,7 @@ impl LogFile {
         if file.metadata()?.is_file() {
             Ok(file)
         } else {
-            Err(io::Error::other("something that is not a file has its name"))
+            Err(io::Error::other("it is not a regular file"))
         }
     }
 

@@ -220,7 +220,7 @@ impl Marker {
     }
 }
 
-/// Writes a path as text, which begins with `/`, or as hex bytes if it is not UTF-8.
+/// Writes a path as text, which begins with `/`, or as `base64:` bytes if it is not UTF-8.
 mod path_text {
     use super::*;
 

@@ -82,13 +82,15 @@ fn catch_up(options: &Options, workspace: &mut Workspace) -> Result<(), CommandE
     let text = match record_late_events(workspace) {
         Ok(0) => return Ok(()),
         Ok(1) => {
-            "1 event waits to be recorded: another command has the workspace locked".to_owned()
+            "1 event is waiting to be recorded: another command has the workspace locked".to_owned()
         }
         Ok(number) => {
-            format!("{number} events wait to be recorded: another command has the workspace locked")
+            format!(
+                "{number} events are waiting to be recorded: another command has the workspace locked"
+            )
         }
         Err(error) => {
-            format!("events wait and cannot be recorded: {}", CommandError::from(error).line())
+            format!("waiting events cannot be recorded: {}", CommandError::from(error).line())
         }
     };
     print_warnings(options, &[text])
@@ -166,8 +168,8 @@ pub(crate) fn open_prepared(
         && let Some((old, command)) = relocation(options, &location)
     {
         let text = format!(
-            "a new store is made; if {} has moved location, `takeback forget`, then `{command}` bring its \
-             points",
+            "creating a new store; if {} was moved here, run `takeback forget`, then `{command}` \
+             to bring its points",
             old.display()
         );
         print_warnings(options, &[text])?;

@@ -30,8 +30,8 @@ pub(crate) fn check_label(label: &str) -> Result<(), CommandError> {
     } else {
         return Ok(());
     };
-    Err(CommandError::new(Kind::Usage, format!("the label {label:?} reads as {reads_as}"))
-        .hint("Choose another label: points are named by times, ids and labels alike."))
+    Err(CommandError::new(Kind::Usage, format!("the label {label:?} looks like {reads_as}"))
+        .hint("Choose another label: times and ids name points, too."))
 }
 
 /// Whether it looks like a prefix of a point's id, or like a message's UUID. A short word of the letters a to

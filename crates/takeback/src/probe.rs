@@ -34,10 +34,10 @@ impl NotWritable {
     pub(crate) fn next(&self) -> String {
         match self.error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "Make room on that disk; `takeback cleanup` reclaims space.".to_owned()
+                "Free some space on that disk; `takeback cleanup` reclaims space.".to_owned()
             }
             io::ErrorKind::ReadOnlyFilesystem => {
-                "Mount it for writing, or choose another home with TAKEBACK_HOME.".to_owned()
+                "Mount it read-write, or choose another home with TAKEBACK_HOME.".to_owned()
             }
             io::ErrorKind::PermissionDenied => format!(
                 "`chmod u+rwX {}` as its owner, or choose another home with TAKEBACK_HOME.",

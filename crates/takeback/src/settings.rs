@@ -271,9 +271,9 @@ fn refusals(all: &[Setting]) -> Vec<String> {
     all.iter()
         .filter_map(|setting| {
             let RefusedValue { file, why, .. } = setting.refused.as_ref()?;
-            let unattended = setting.name == table::ENABLED || why.starts_with(NOT_A_VALUE);
+            let is_urgent = setting.name == table::ENABLED || why.starts_with(NOT_A_VALUE);
             let file = file.display();
-            unattended.then(|| format!("{file}: {} has no effect: {why}", setting.name))
+            is_urgent.then(|| format!("{file}: {} has no effect: {why}", setting.name))
         })
         .collect()
 }
@@ -293,7 +293,7 @@ fn of_user(
     } else if let Some(value) = in_file {
         let value = key.read_json(value).ok_or_else(|| {
             let text = format!("{}: {} must be {}", file.display(), key.name, key.takes());
-            CommandError::new(Kind::Usage, text).hint("Fix it there.")
+            CommandError::new(Kind::Usage, text).hint("Fix the file.")
         })?;
         (value, Origin::File(file.to_owned()))
     } else {

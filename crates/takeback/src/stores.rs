@@ -154,7 +154,8 @@ pub(crate) fn create(folder: &Path, root: &Path) -> Result<Box<dyn Store>, Comma
     let is_missing = || is_store(folder).is_ok_and(|there| !there);
     let is_unnamed = || !folder.join(ROOT_FILE).exists();
     if is_missing() || is_unnamed() {
-        disk::make_private_folder(folder).map_err(|source| failed(folder, "making it", source))?;
+        disk::make_private_folder(folder)
+            .map_err(|source| failed(folder, "creating it", source))?;
         // If several processes or threads create the store, only one may write its id: two ids would look
         // like a lost history.
         let _alone = lock_exclusively(folder)?;
@@ -179,7 +180,7 @@ fn note_id(folder: &Path) -> Result<(), StoreError> {
     let noted = serde_json::to_vec(&StoreId::new())
         .map_err(io::Error::from)
         .and_then(|bytes| disk::replace_private_file_durably(&path, &bytes));
-    noted.map_err(|source| failed(&path, "noting the store's id", source))
+    noted.map_err(|source| failed(&path, "writing the store's id", source))
 }
 
 /// For a store that is in use: if several processes write an id, the first one wins.
@@ -195,14 +196,14 @@ fn note_id_of_older(folder: &Path) -> Result<(), StoreError> {
             placed => placed,
         }
     };
-    note().map_err(|source| failed(&path, "noting the store's id", source))
+    note().map_err(|source| failed(&path, "writing the store's id", source))
 }
 
 fn note_root(folder: &Path, root: &Path) -> Result<(), StoreError> {
     let path = folder.join(ROOT_FILE);
     disk::replace_private_file(&path, root.as_os_str().as_bytes())
         .map(drop)
-        .map_err(|source| StoreError::Io { path, doing: "noting the workspace's root", source })
+        .map_err(|source| StoreError::Io { path, doing: "writing the workspace's root", source })
 }
 
 /// The root noted in the store at `folder`, if it is not `root`.
@@ -292,7 +293,7 @@ pub(crate) fn lock_exclusively(folder: &Path) -> Result<Lock, CommandError> {
 /// Removes a store and everything that belongs to it.
 pub(crate) fn remove(folder: &Path, home: &Path) -> Result<(), StoreError> {
     missed_events::forget(folder)
-        .map_err(|source| failed(folder, "removing what was missed", source))?;
+        .map_err(|source| failed(folder, "removing its notes of missed events", source))?;
     // The marker first: after a crash in between, the store is not reported as lost.
     if let Some(markers) = Markers::of_user() {
         markers
@@ -354,7 +355,7 @@ pub(crate) fn relocate(folder: &Path, root: &Path, home: &Path) -> Result<(), St
     File::open(&file)
         .and_then(|noted| disk::sync(&noted))
         .and_then(|()| disk::sync_folder(folder))
-        .map_err(|source| failed(&file, "making it durable", source))?;
+        .map_err(|source| failed(&file, "syncing it", source))?;
     let (states, store) = (states_of(folder, home), store_of(root, home));
     if states.exists() {
         rename(&states, &states_of(&store, home))?;
@@ -370,7 +371,7 @@ pub(crate) fn relocate(folder: &Path, root: &Path, home: &Path) -> Result<(), St
 fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     disk::place_private_file(from, to).map_err(|source| failed(from, "renaming it", source))?;
     let above = from.parent().unwrap_or(from);
-    disk::sync_folder(above).map_err(|source| failed(above, "making its names durable", source))
+    disk::sync_folder(above).map_err(|source| failed(above, "syncing it", source))
 }
 
 fn remove_below(folder: &Path) -> io::Result<()> {

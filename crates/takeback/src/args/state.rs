@@ -23,7 +23,7 @@ pub(crate) enum StateCommand {
     Diff(StateDiffArgs),
     /// Print the state to continue from: a checkpoint's, or that of an execution's last success
     Resume(ResumeArgs),
-    /// Roll state and files back to a checkpoint: both, or nothing at all
+    /// Roll state and files back to a checkpoint: both or neither
     Rollback(RollbackArgs),
     /// Start a new branch at a checkpoint and make it the current one
     Fork(ForkArgs),
@@ -43,7 +43,7 @@ pub(crate) struct SaveArgs {
     /// The checkpoint's session [default: the field session, TAKEBACK_SESSION, or the execution]
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// Save the state alone, without a point of the files
+    /// Save only the state, without a point of the files
     #[arg(long)]
     pub(crate) no_files: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) struct ListStateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StateArgs {
-    /// The checkpoint: ckpt-EXECUTION-STEP, with .aN its Nth attempt; or an execution: its newest
+    /// The checkpoint: ckpt-EXECUTION-STEP (.aN for its Nth attempt), or an execution for its newest
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 }
@@ -77,13 +77,13 @@ pub(crate) struct StateArgs {
 pub(crate) struct StateDiffArgs {
     /// From this checkpoint
     pub(crate) from: String,
-    /// To this one
+    /// To this checkpoint
     pub(crate) to: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// An execution, or a checkpoint: ckpt-EXECUTION-STEP, with .aN its Nth attempt
+    /// An execution, or a checkpoint: ckpt-EXECUTION-STEP (.aN for its Nth attempt)
     #[arg(value_name = "EXECUTION|ID")]
     pub(crate) name: String,
     /// The last success on this branch, which becomes the current one
@@ -104,16 +104,16 @@ pub(crate) struct ResumeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RollbackArgs {
-    /// The checkpoint: ckpt-EXECUTION-STEP, with .aN its Nth attempt; or an execution: its newest
+    /// The checkpoint: ckpt-EXECUTION-STEP (.aN for its Nth attempt), or an execution for its newest
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// Take back every file, including your own and others' changes
     #[arg(long, conflicts_with_all = ["partial", "state_only"])]
     pub(crate) exact: bool,
-    /// Take back as many files as possible; others' changes stay
+    /// Take back as many files as possible; keep others' changes
     #[arg(long, conflicts_with = "state_only")]
     pub(crate) partial: bool,
-    /// Take back the state alone; files stay as they are
+    /// Roll back only the state; files are not changed
     #[arg(long)]
     pub(crate) state_only: bool,
     /// What to do with a file whose author is unclear [default: take it back if only this
@@ -126,7 +126,7 @@ pub(crate) struct RollbackArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ForkArgs {
-    /// The checkpoint: ckpt-EXECUTION-STEP, with .aN its Nth attempt; or an execution: its newest
+    /// The checkpoint: ckpt-EXECUTION-STEP (.aN for its Nth attempt), or an execution for its newest
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// The branch's name [default: fork-N]
@@ -135,13 +135,13 @@ pub(crate) struct ForkArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StateDeleteArgs {
-    /// A checkpoint: ckpt-EXECUTION-STEP, with .aN its Nth attempt; or an execution
+    /// A checkpoint: ckpt-EXECUTION-STEP (.aN for its Nth attempt), or an execution
     #[arg(value_name = "ID|EXECUTION")]
     pub(crate) name: String,
     /// Show what would be deleted, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
 }

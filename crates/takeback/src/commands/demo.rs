@@ -121,7 +121,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     expect(root.join("tests/test_cart.py").exists(), "the deleted folder is back")?;
     writeln!(
         out,
-        "\n{SUCCESS}The agent's work is gone, your edit is still there.{SUCCESS:#} All that differs now:\n"
+        "\n{SUCCESS}The agent's work is gone, your edit is still there.{SUCCESS:#} What still differs:\n"
     )?;
     for diff in between(
         &takeback_core::history::by_path(

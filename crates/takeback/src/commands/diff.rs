@@ -109,7 +109,7 @@ pub(crate) fn add_patches(
     let mut left = most;
     for (row, diff) in rows.iter_mut().zip(diffs) {
         let mut patch = Vec::new();
-        if as_patch(diff, Contents::of(store), &mut patch)? == PatchCoverage::Yes
+        if as_patch(diff, Contents::of(store), &mut patch)? == PatchCoverage::Included
             && patch.len() <= left
         {
             left -= patch.len();
@@ -121,9 +121,9 @@ pub(crate) fn add_patches(
 
 fn nothing_differs(args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandError> {
     let said = if args.paths.is_empty() {
-        "Nothing differs.".to_owned()
+        "No differences.".to_owned()
     } else {
-        format!("Nothing that differs matches {}.", plain(&args.paths.join(", ")))
+        format!("No differences match {}.", plain(&args.paths.join(", ")))
     };
     if screen.quiet {
         return Ok(0);

@@ -69,7 +69,7 @@ pub(crate) fn du(
     let versions = count(number(usage.blobs), "version");
     let mut table = Table::new(2, [Overflow::Nothing, Overflow::End(20)]);
     for (size, what) in [
-        (usage.kept, format!("contents: {versions}, {} as they were", bytes(usage.contents))),
+        (usage.kept, format!("contents: {versions}, {} uncompressed", bytes(usage.contents))),
         (unused, "unused (reclaimed when half of a segment is)".to_owned()),
         (usage.database, format!("log: {}", count(number(usage.changes), "change"))),
         (index, "index".to_owned()),

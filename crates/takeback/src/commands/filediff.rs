@@ -289,15 +289,15 @@ impl FileDiff {
             (Entry::Dir { .. }, Entry::Absent) => "folder deleted".to_owned(),
             (_, Entry::Absent) => "deleted".to_owned(),
             (Entry::NotCaptured { reason }, _) | (_, Entry::NotCaptured { reason }) => {
-                format!("not kept: {}", reason.describe())
+                format!("not captured: {}", reason.describe())
             }
             (before, after) => match (before.mode(), after.mode()) {
                 (Some(old), Some(new)) if old != new => format!("mode {old:o} → {new:o}"),
                 (Some(_), Some(_)) if before.is_dir() == after.is_dir() => "changed".to_owned(),
                 _ if matches!((before, after), (Entry::Symlink { .. }, Entry::Symlink { .. })) => {
-                    "points elsewhere".to_owned()
+                    "new target".to_owned()
                 }
-                _ => "another kind of file".to_owned(),
+                _ => "type changed".to_owned(),
             },
         }
     }

@@ -89,7 +89,7 @@ fn log(home: &Path, args: &HookArgs, taken: &HookOutcome) {
 fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<HookOutcome, String> {
     let given = read_input()?;
     let agent = agent_named(&args.agent)
-        .ok_or_else(|| format!("there is no agent of this name; known: {}", agent_names()))?;
+        .ok_or_else(|| format!("unknown agent; known agents: {}", agent_names()))?;
     // The current folder may be gone; most payloads name the agent's folder.
     let folder = std::env::current_dir().ok();
     let input = HookInput {

@@ -36,7 +36,7 @@ pub(crate) fn import(
         None => {}
     }
     let Some(named) = &args.file else {
-        return Err(CommandError::new(Kind::Usage, "which file?"));
+        return Err(CommandError::new(Kind::Usage, "no file given"));
     };
     let outside = if args.include_ignored { Outside::Accept } else { Outside::Refuse };
     let limits = BundleLimits { contents: args.max_size, outside };

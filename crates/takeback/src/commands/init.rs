@@ -220,7 +220,10 @@ fn print_results(
                 writeln!(screen.out, "{SUCCESS}Removed {title}'s hooks from{SUCCESS:#} {file}")?;
             }
             Ok(NewContents::Removed) => {
-                writeln!(screen.out, "{SUCCESS}Removed {title}'s hooks with{SUCCESS:#} {file}")?;
+                writeln!(
+                    screen.out,
+                    "{SUCCESS}Removed {title}'s hooks and the file{SUCCESS:#} {file}"
+                )?;
             }
             Err(error) => {
                 let line = plain(&error.what());
@@ -262,7 +265,7 @@ fn next(planned: &[SettingsChange], direction: Direction, scope: HookScope) -> V
     let notes = changed.iter().filter_map(|one| (one.agent.install_note)(scope));
     next.extend(notes.map(str::to_owned));
     next.push(
-        "Restart running sessions: they do not have the hooks yet. NewContents the next prompt, \
+        "Restart running sessions: they do not have the hooks yet. After the next prompt, \
          `takeback doctor` shows whether the hooks ran."
             .to_owned(),
     );

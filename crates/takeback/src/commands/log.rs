@@ -69,7 +69,7 @@ pub(crate) fn list(workspace: &Workspace, args: &LogArgs) -> Result<PointList, C
     let store = &*workspace.store;
     let session = args.session.as_ref().map(|name| find_session(workspace, name)).transpose()?;
     let kinds = if args.all { PointFilter::All } else { PointFilter::WithoutSafety };
-    // Changes that follow the listed points belong to the list, unless it is limited to a session.
+    // Without a session, the newest points also contain the next point of each listed one.
     let (listed, all) = match &session {
         None => {
             let newest = PointQuery::Newest { filter: kinds, most: args.limit };
@@ -209,7 +209,7 @@ fn changes(point: &answers::Point) -> Cell {
         cell.push(FAILURE, format!(" -{}", point.deletions));
     }
     if point.not_captured > 0 {
-        cell.push(WARNING, format!(" {} not kept", point.not_captured));
+        cell.push(WARNING, format!(" {} not captured", point.not_captured));
     }
     if point.unreadable > 0 {
         cell.push(WARNING, format!(" {} not read", point.unreadable));

@@ -37,7 +37,7 @@ pub(crate) fn mcp(options: &Options, args: &McpArgs) -> Result<u8, CommandError>
         let said = format!("{what}: it does not exist");
         return Err(CommandError::new(Kind::Error, said).hint(
             "Install it: `cargo install --path crates/takeback-mcp` in Takeback's source, \
-             or put it beside this program.",
+             or put it next to this program.",
         ));
     }
     Err(CommandError::new(Kind::Error, format!("{what}: {error}")))

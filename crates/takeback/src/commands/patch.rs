@@ -29,7 +29,7 @@ pub(crate) fn print_all(
             let mut left_out = 0;
             for diff in diffs {
                 match as_patch(diff, contents, &mut out)? {
-                    PatchCoverage::Yes => {}
+                    PatchCoverage::Included => {}
                     PatchCoverage::NotText => left_out += 1,
                     PatchCoverage::Damaged => damaged += 1,
                 }
@@ -103,7 +103,7 @@ pub(crate) fn for_people(
             print_part(part, &lines, &mut budget, out)?;
         }
     }
-    Ok(PatchCoverage::Yes)
+    Ok(PatchCoverage::Included)
 }
 
 /// For people, a link's target counts as a line of text.
@@ -172,7 +172,7 @@ fn on_screen(text: &[u8]) -> String {
 /// Whether a path's contents are in a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatchCoverage {
-    Yes,
+    Included,
     NotText,
     /// Damaged in the store.
     Damaged,
@@ -189,7 +189,7 @@ pub(crate) fn as_patch(
     let unkept = |entry: &Entry| matches!(entry, Entry::NotCaptured { .. });
     if unkept(&diff.before) || unkept(&diff.after) || (old.is_none() && new.is_none()) {
         writeln!(out, "# {}: {}", name(&diff.path), diff.what())?;
-        return Ok(PatchCoverage::Yes);
+        return Ok(PatchCoverage::Included);
     }
     let same_bytes = diff.before.digest().is_some() && diff.before.digest() == diff.after.digest();
     // Identical bytes need no hunk.
@@ -219,7 +219,7 @@ pub(crate) fn as_patch(
     }
     if same_bytes && old == new {
         writeln!(out, "# {}: {}", name(&diff.path), diff.what())?;
-        return Ok(PatchCoverage::Yes);
+        return Ok(PatchCoverage::Included);
     }
     let (a, b) = (quoted(b"a/", &diff.path), quoted(b"b/", &diff.path));
     out.write_all(b"diff --git ")?;
@@ -262,7 +262,7 @@ pub(crate) fn as_patch(
             }
         }
     }
-    Ok(PatchCoverage::Yes)
+    Ok(PatchCoverage::Included)
 }
 
 /// Git's mode for an entry; `None` for entries that a patch cannot hold.

@@ -42,7 +42,7 @@ pub(crate) fn print(
     all: bool,
 ) -> io::Result<()> {
     let did = tense == Tense::Did;
-    let made = if receipt.point.is_some() { "was not there then" } else { "was not there before" };
+    let made = if receipt.point.is_some() { "did not exist then" } else { "did not exist before" };
     let verb = |would, done| if did { done } else { would };
     let known = known(receipt, all);
     let state = receipt.state.iter();
@@ -159,11 +159,13 @@ fn state_row<'a>(state: &'a StateReceipt, receipt: &Receipt, tense: Tense) -> Ro
             ("stays", HINT, format!("branch {branch}: the agent has continued since"))
         }
         (None, _) if stays => ("stays", HINT, format!("the state of branch {branch}")),
-        (None, Tense::Did) => ("state", SUCCESS, format!("branch {branch} is now there")),
-        (None, _) if state.checkpoint.is_none() => {
-            ("state", SUCCESS, format!("branch {branch} would be where it was before"))
+        (None, Tense::Did) => {
+            ("state", SUCCESS, format!("branch {branch} is now at this checkpoint"))
         }
-        (None, _) => ("state", SUCCESS, format!("branch {branch} would be there")),
+        (None, _) if state.checkpoint.is_none() => {
+            ("state", SUCCESS, format!("branch {branch} would return to where it was"))
+        }
+        (None, _) => ("state", SUCCESS, format!("branch {branch} would be at this checkpoint")),
     };
     Row { verb, style, name, reason: reason.into() }
 }
@@ -261,7 +263,8 @@ fn summary(receipt: &Receipt, tense: Tense) -> String {
     let nothing = if is_refused(receipt, tense) { "nothing changed" } else { "nothing to change" };
     let mut parts = vec![if done.is_empty() { nothing.to_owned() } else { done.join(", ") }];
     if !receipt.kept_files.is_empty() {
-        parts.push(format!("{} kept", receipt.kept_files.len()));
+        let verb = if tense == Tense::Would { "to keep" } else { "kept" };
+        parts.push(format!("{} {verb}", receipt.kept_files.len()));
     }
     for (n, noun) in [(receipt.conflicts.len(), "conflict"), (receipt.errors.len(), "error")] {
         if n > 0 {
@@ -342,7 +345,7 @@ mod tests {
           unclear   unclear.js    it is not certain who wrote it
           note      edited.js     comes back without its set-user-id bit
 
-        3 to restore, 1 to delete, 1 to merge · 1 kept · 1 unclear
+        3 to restore, 1 to delete, 1 to merge · 1 to keep · 1 unclear
         ");
         insta::assert_snapshot!(printed(&receipt, true), @r"
           restore   formatted.js  evidence: after edit
@@ -354,7 +357,7 @@ mod tests {
           unclear   unclear.js    it is not certain who wrote it; evidence: open window
           note      edited.js     comes back without its set-user-id bit
 
-        3 to restore, 1 to delete, 1 to merge · 1 kept · 1 unclear
+        3 to restore, 1 to delete, 1 to merge · 1 to keep · 1 unclear
         ");
     }
 

@@ -21,7 +21,7 @@ use takeback_store::{Point, SessionId, WorkPath};
 use takeback_tui::{Menu, MenuAction, MenuOptions, MenuScope, RowId};
 
 use self::active_sessions::{ActiveSession, active_sessions};
-pub(crate) use self::unattended::{apply_marked, marked, unattended};
+pub(crate) use self::unattended::{apply_marked, preview_marked, run_unattended};
 use self::unattended::{is_already_there, receipt_of, tense_of, windows_of};
 use super::choose::choose;
 use super::cleanup::enforce_point_cap;
@@ -51,7 +51,7 @@ pub(crate) fn rewind(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     if args.point.is_none() && (!is_interactive() || screen.json) {
-        return Err(CommandError::new(Kind::Usage, "which point?")
+        return Err(CommandError::new(Kind::Usage, "no point given")
             .hint("`takeback log` lists them; on a terminal there is a menu."));
     }
     let mut place = place::open_recovered(options, Store::MustExist)?;
@@ -222,7 +222,7 @@ pub(crate) fn run_request(
 ) -> Result<u8, CommandError> {
     let busy = active_sessions(&*workspace.store, &request)?;
     if screen.json && (args.yes || args.dry_run) {
-        let (answer, code) = unattended(workspace, options, request, args)?;
+        let (answer, code) = run_unattended(workspace, options, request, args)?;
         let at_work = busy.iter().map(ActiveSession::answer).collect();
         screen.json(&answers::Receipt { at_work, ..answer })?;
         return Ok(code);
@@ -294,7 +294,7 @@ pub(crate) fn run_request(
             Err(RewindError::Changed(again)) => {
                 writeln!(
                     screen.out,
-                    "\nSomething changed meanwhile. This is what it would do now:\n"
+                    "\nSomething changed in the meantime. This is what it would do now:\n"
                 )?;
                 shown = Some(*again);
             }

@@ -179,7 +179,7 @@ fn start(command: &[OsString], session: Option<&SessionId>) -> io::Result<Child>
     let mut command = Command::new(program);
     match session {
         Some(session) => command.env(SESSION_VARIABLE, &session.0),
-        // An outer `takeback run` must not record this session too.
+        // States saved here must not be attributed to an outer `takeback run`.
         None => command.env_remove(SESSION_VARIABLE),
     };
     command.args(arguments).spawn()

@@ -240,7 +240,7 @@ pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionI
         (None, several) => {
             let candidates = several.iter().map(|session| session.id.clone()).collect();
             let several = SessionNameError::Several { name: name.to_owned(), candidates };
-            Err(CommandError::new(Kind::Error, several).hint("Write more of the id."))
+            Err(CommandError::new(Kind::Error, several).hint("Use more characters of the id."))
         }
     }
 }
@@ -249,7 +249,7 @@ pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionI
 pub(crate) enum SessionNameError {
     #[error("there is no session {name}")]
     NotFound { name: String },
-    #[error("{name} may mean {}", listed(candidates))]
+    #[error("{name} is ambiguous: {}", listed(candidates))]
     Several { name: String, candidates: Vec<SessionId> },
 }
 

@@ -227,7 +227,7 @@ fn author(change: &Change, names: &SessionNames) -> String {
         Author::Agent { session, tool, .. } => {
             let (session, tool) = (names.get(session), plain(tool));
             match change.evidence {
-                _ if change.correction.is_some() => format!("{session} (you said so)"),
+                _ if change.correction.is_some() => format!("{session} (corrected by you)"),
                 Evidence::Named => format!("{session} with {tool}"),
                 Evidence::AfterEdit => format!("{session} right after {tool}"),
                 // `takeback run`: the session is the command.
@@ -236,7 +236,7 @@ fn author(change: &Change, names: &SessionNames) -> String {
                 Evidence::OpenWindow => format!("unclear: you, or {session} after {tool} began"),
             }
         }
-        Author::Human if change.correction.is_some() => "you (you said so)".to_owned(),
+        Author::Human if change.correction.is_some() => "you (corrected by you)".to_owned(),
         Author::Human => "you".to_owned(),
         Author::Ambiguous { sessions } => {
             let sessions: Vec<String> = sessions.iter().map(|session| names.get(session)).collect();

@@ -191,7 +191,7 @@ fn print_unread(out: &mut dyn std::io::Write, unreadable: &[Unreadable]) -> std:
     if unreadable.len() > MOST {
         writeln!(out, "  {HINT}and {} more{HINT:#}", unreadable.len() - MOST)?;
     }
-    let what = "Make it readable for you (chmod u+rwX): the next scan records it.";
+    let what = "Make it readable (chmod u+rwX): the next scan records it.";
     print_wrapped(out, HINT, what)
 }
 

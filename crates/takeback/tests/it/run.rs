@@ -111,7 +111,7 @@ fn a_folder_that_may_have_moved_is_named_before_a_new_store_is_made() {
     let answer = run(&["run", "--", "true"]);
     assert_eq!(answer.code, 0);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: a new store is made; if FOLDER/work has moved here, `takeback forget`, then `takeback relocate FOLDER/work` bring its points
+    takeback: creating a new store; if FOLDER/work has moved here, `takeback forget`, then `takeback relocate FOLDER/work` bring its points
     takeback: no file changed
     ");
     assert_eq!(run(&["forget", "-y"]).code, 0);

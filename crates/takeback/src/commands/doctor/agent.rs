@@ -110,7 +110,7 @@ impl Checkup {
         if let Some(place) = self.places.iter().find(|place| place.found.is_err()) {
             let why = place.found.as_ref().err().cloned().unwrap_or_default();
             let what = format!("{title}: {} cannot be read: {why}", tilde_path(&place.file));
-            return Finding::new(Health::Warning, what).next("Fix it there.");
+            return Finding::new(Health::Warning, what).next("Fix the file.");
         }
         if let Some((place, why)) =
             self.places.iter().find_map(|it| Some((it, it.refused.as_ref()?)))

@@ -21,11 +21,11 @@ pub(super) fn add_problems<'a>(
     let Some((newest, session)) = problems.pop() else { return told };
     let what = match session {
         NOT_UNDERSTOOD => "an event could not be parsed".to_owned(),
-        session => format!("session {} went wrong", plain(session)),
+        session => format!("problem in session {}", plain(session)),
     };
     let more = match problems.len() {
         0 => String::new(),
-        more => format!(" ({more} more within a week)"),
+        more => format!(" ({more} more in the last week)"),
     };
     let (when, why) = (ago(newest.at, now), plain(&newest.what));
     told.what = format!("{}; {what} {when}: {why}{more}", told.what);

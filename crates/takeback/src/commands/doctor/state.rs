@@ -71,9 +71,7 @@ fn histories(location: &Location) -> Vec<Finding> {
     {
         let folder = tilde_path(markers.folder());
         let what = format!("a deleted store would go unnoticed: {folder} cannot be used: {error}");
-        told.push(
-            Finding::new(Health::Warning, what).next("Make it a folder that you can write to."),
-        );
+        told.push(Finding::new(Health::Warning, what).next("Make it a writable folder."));
     }
     told
 }
@@ -90,7 +88,7 @@ fn too_old(beats: &[Heartbeat]) -> Vec<Finding> {
             beat.agent,
         );
         let health = if is_last { Health::Broken } else { Health::Warning };
-        Finding::new(health, plain(&what)).next("Update or remove that one.")
+        Finding::new(health, plain(&what)).next("Update or remove that copy.")
     };
     refusals(beats, None, now()).into_iter().map(tell).collect()
 }
@@ -189,7 +187,7 @@ fn look(location: &Location, folder: &Path) -> Result<Vec<Finding>, StoreError> 
         );
     }
     if Inbox::of(folder).is_empty().is_ok_and(|empty| !empty) {
-        let what = format!("events wait to be recorded in {root}");
+        let what = format!("events are waiting to be recorded in {root}");
         told.push(Finding::new(Health::Warning, what).next("The next command there records them."));
     }
     if let Some(what) = missed_events::summary(&missed_events::read_events(folder)) {

@@ -114,7 +114,7 @@ pub(super) fn record_within(until: Instant, task: Task) -> Result<TaskOutcome, F
             }
             Inbox::of(&store_dir).push(event).map_err(RecordError::from)?;
             let lacking =
-                Some("the deadline passed before it was recorded; it waits in the inbox".into());
+                Some("the deadline passed before it was recorded; it is in the inbox".into());
             return Ok(TaskOutcome { learnt: known, has_parent: false, lacking, gone: None });
         }
     };
@@ -341,7 +341,7 @@ pub(in crate::commands) fn background_command(home: &Path) -> io::Result<Command
 
 pub(in crate::commands) fn describe_gap(recorded: &core::RecordOutcome) -> Option<String> {
     if recorded.late {
-        return Some("the workspace was busy; it waits in the inbox".to_owned());
+        return Some("the workspace was busy; it is in the inbox".to_owned());
     }
     let lines = unreadable::lines(recorded);
     let (what, path, why) = lines.first()?;

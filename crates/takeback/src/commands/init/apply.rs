@@ -73,9 +73,9 @@ fn put_in(
     if let Some(before) = &file.bytes
         && installed.before.is_some()
     {
-        back_up(&file.path, before).map_err(failed("keeping a copy beside"))?;
+        back_up(&file.path, before).map_err(failed("writing a backup of"))?;
     }
-    installed.note(&file.path, home).map_err(failed("noting the change to"))?;
+    installed.note(&file.path, home).map_err(failed("recording the change to"))?;
     Ok(file.replace(bytes)?)
 }
 

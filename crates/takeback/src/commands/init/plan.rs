@@ -143,7 +143,7 @@ fn about(error: CommandError, path: &Path) -> CommandError {
                      was written."
                 }
                 SettingsError::NotJson { .. } | SettingsError::NotText => {
-                    "Fix it there and try again; nothing was written."
+                    "Fix the file and try again; nothing was written."
                 }
                 SettingsError::Foreign => "Move it away and try again; nothing was written.",
                 _ => "Nothing was written.",
@@ -169,7 +169,7 @@ impl From<FileError> for CommandError {
             FileError::LeadsNowhere { .. } => "Create the file it points to, or remove the link.",
             FileError::ManyNames { .. } => "Make it a file of its own, or a symbolic link.",
             FileError::NotAFile { .. } | FileError::TooLarge { .. } => "Move it aside.",
-            FileError::Io { .. } => "Make the folder and the file writable for you.",
+            FileError::Io { .. } => "Make the folder and the file writable.",
         };
         Self::new(Kind::Error, error).hint(hint)
     }

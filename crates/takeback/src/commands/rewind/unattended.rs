@@ -14,7 +14,7 @@ use crate::commands::receipt::{self, Tense};
 use crate::error::CommandError;
 
 /// Applies a rewind, or with `--dry-run` plans it. Returns the receipt and its exit code.
-pub(crate) fn unattended(
+pub(crate) fn run_unattended(
     workspace: &mut Workspace,
     options: &Options,
     mut request: RewindRequest,
@@ -42,7 +42,7 @@ pub(crate) fn unattended(
 }
 
 /// The preview, for a program that shows it to its user. Its `mark` identifies the plan.
-pub(crate) fn marked(
+pub(crate) fn preview_marked(
     workspace: &mut Workspace,
     request: &RewindRequest,
 ) -> Result<answers::PreviewAnswer, CommandError> {
@@ -52,7 +52,7 @@ pub(crate) fn marked(
     Ok(answers::PreviewAnswer { receipt, mark: mark_of(&shown)? })
 }
 
-/// Applies the plan that [`marked`] showed. If the plan has changed since, changes nothing and returns
+/// Applies the plan that [`preview_marked`] showed. If the plan has changed since, changes nothing and returns
 /// [`RewindError::Changed`].
 pub(crate) fn apply_marked(
     workspace: &mut Workspace,

@@ -64,7 +64,7 @@ fn undo_or_redo(client: &mut Client, params: &NamedParams, target: Target) -> Ou
     let doing = apply_args(params)?;
     let at = client.mended(params, Store::MustExist)?;
     let (receipt, _) =
-        rewind::unattended(&mut at.handle.place.workspace, &at.options, request, &doing)?;
+        rewind::run_unattended(&mut at.handle.place.workspace, &at.options, request, &doing)?;
     result(&receipt)
 }
 

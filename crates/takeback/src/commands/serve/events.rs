@@ -29,7 +29,7 @@ pub(super) fn record(client: &mut Client, params: &Params) -> Outcome {
     let (event, workspace) = if text.starts_with('[') {
         let given: Vec<Box<RawValue>> = serde_json::from_str(text).map_err(wrong)?;
         if given.len() > 2 {
-            return Err(Fault::invalid_params("there are at most 2 parameters"));
+            return Err(Fault::invalid_params("expected at most 2 parameters"));
         }
         let workspace = match given.get(1) {
             Some(folder) => serde_json::from_str(folder.get()).map_err(wrong)?,
@@ -66,7 +66,7 @@ pub(super) fn hook(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
         None => client.folder().to_owned(),
     };
     let agent = agent_named(&name)
-        .ok_or_else(|| fault(fault::UNKNOWN_AGENT, format!("no agent is known as {name}")))?;
+        .ok_or_else(|| fault(fault::UNKNOWN_AGENT, format!("unknown agent {name}")))?;
     let input = HookInput {
         agent,
         given: payload.get().as_bytes(),

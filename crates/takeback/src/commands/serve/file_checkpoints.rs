@@ -15,7 +15,7 @@ use super::fault::{self, fault};
 use crate::answers;
 use crate::args::ApplyArgs;
 use crate::commands::cleanup::clean_up_now;
-use crate::commands::rewind::unattended;
+use crate::commands::rewind::run_unattended;
 use crate::error::CommandError;
 use crate::place::Store;
 
@@ -30,7 +30,7 @@ pub(super) fn list(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
         let said = format!("the contents have {bytes} bytes; an answer has at most {MOST}");
         return Err(fault(fault::ANSWER_TOO_LARGE, said)
             .with("limit", MOST)
-            .with("hint", "With contents false they are left out."));
+            .with("hint", "Set contents to false to leave them out."));
     }
     let points = store.points().map_err(CommandError::from)?;
     let each = listed.iter().map(|one| {
@@ -87,7 +87,7 @@ fn answer(
         created_at: one.time.0,
         not_captured: match &one.original {
             Entry::NotCaptured { reason } => Some(NotCapturedReason::describe(*reason).to_owned()),
-            Entry::Unknown => Some("it was not read before".to_owned()),
+            Entry::Unknown => Some("not read before".to_owned()),
             _ => None,
         },
     }
@@ -101,7 +101,7 @@ pub(super) fn rewind(client: &mut Client, params: &NamedParams, _: &Outlet) -> O
     let points = workspace.store.points().map_err(CommandError::from)?;
     let point = of_message(&points, &session, &message)?;
     let request = RewindRequest::new(Target::Point(point.id));
-    let (receipt, _) = unattended(workspace, &at.options, request, &ApplyArgs::default())?;
+    let (receipt, _) = run_unattended(workspace, &at.options, request, &ApplyArgs::default())?;
     result(&receipt)
 }
 

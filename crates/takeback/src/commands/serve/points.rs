@@ -74,7 +74,7 @@ pub(super) fn rewind_to(
         return Err(Fault::invalid_params(said));
     }
     if args.all_agents && !args.session.is_empty() {
-        return Err(Fault::invalid_params("sessions and allAgents do not go together"));
+        return Err(Fault::invalid_params("sessions and allAgents cannot be combined"));
     }
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
@@ -82,12 +82,12 @@ pub(super) fn rewind_to(
     let request = rewind::request(workspace, &at.options, &args, find(&points, &name)?)?;
     let mark: Option<String> = params.optional("mark")?;
     match (wish, &mark) {
-        (RewindMode::Preview, _) => result(&rewind::marked(workspace, &request)?),
+        (RewindMode::Preview, _) => result(&rewind::preview_marked(workspace, &request)?),
         (RewindMode::Rewind, Some(mark)) if !args.doing.dry_run => {
             result(&rewind::apply_marked(workspace, &at.options, request, &args.doing, mark)?)
         }
         (RewindMode::Rewind, _) => {
-            result(&rewind::unattended(workspace, &at.options, request, &args.doing)?.0)
+            result(&rewind::run_unattended(workspace, &at.options, request, &args.doing)?.0)
         }
     }
 }

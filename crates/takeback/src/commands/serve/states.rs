@@ -10,7 +10,7 @@ use super::client::{Client, result};
 use super::fault::{self, fault};
 use super::points::ambiguous;
 use crate::args::{ForkArgs, ListStateArgs, ResumeArgs, RollbackArgs};
-use crate::commands::rewind::unattended;
+use crate::commands::rewind::run_unattended;
 use crate::commands::state::input::{CheckpointInput, read_one};
 use crate::commands::state::save::{Files, mend_unless_locked, save_with_files};
 use crate::commands::state::{delete, fork, list, resume, rollback, save, show};
@@ -43,10 +43,10 @@ pub(super) fn list(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
         limit: params.optional("limit")?,
     };
     if args.execution.is_none() && (args.branch.is_some() || args.all || args.after.is_some()) {
-        return Err(Fault::invalid_params("branch, all and after go with an executionId"));
+        return Err(Fault::invalid_params("branch, all and after need an executionId"));
     }
     if args.all && args.branch.is_some() {
-        return Err(Fault::invalid_params("all and branch do not go together"));
+        return Err(Fault::invalid_params("all and branch cannot be combined"));
     }
     let at = client.at(params, Store::MustExist)?;
     let (readable, damaged) = list::answer(&at.handle.place.workspace, &args)?;
@@ -90,15 +90,15 @@ pub(super) fn rollback(client: &mut Client, params: &NamedParams, _: &Outlet) ->
         doing: apply_args(params)?,
     };
     if [args.exact, args.partial, args.state_only].iter().filter(|one| **one).count() > 1 {
-        return Err(Fault::invalid_params("one of exact, partial and stateOnly, not several"));
+        return Err(Fault::invalid_params("exact, partial and stateOnly cannot be combined"));
     }
     if args.ambiguous.is_some() && (args.exact || args.state_only) {
-        return Err(Fault::invalid_params("ambiguous goes with neither exact nor stateOnly"));
+        return Err(Fault::invalid_params("ambiguous cannot be combined with exact or stateOnly"));
     }
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
     let (_, request) = rollback::request(workspace, &args)?;
-    result(&unattended(workspace, &at.options, request, &args.doing)?.0)
+    result(&run_unattended(workspace, &at.options, request, &args.doing)?.0)
 }
 
 pub(super) fn fork(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {

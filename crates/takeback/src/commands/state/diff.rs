@@ -46,7 +46,7 @@ pub(crate) fn diff(
     }
     table.print(&mut screen.out)?;
     match differences.len() {
-        0 => writeln!(screen.out, "Nothing differs.")?,
+        0 => writeln!(screen.out, "No differences.")?,
         n => writeln!(screen.out, "{}", count(n, "difference"))?,
     }
     Ok(0)

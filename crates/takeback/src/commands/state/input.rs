@@ -21,15 +21,15 @@ use crate::time::parse_iso;
 pub(crate) enum InputError {
     #[error("standard input is empty; one JSON value is expected")]
     Empty,
-    #[error("standard input has more than {} MiB", LARGEST_MESSAGE >> 20)]
+    #[error("standard input is larger than {} MiB", LARGEST_MESSAGE >> 20)]
     TooLarge,
     #[error("invalid JSON: {0}")]
     NotJson(#[source] serde_json::Error),
     #[error("there is more than one JSON value")]
     Several,
-    #[error("the number {number} at {at} does not fit 64 bits and would be rounded")]
+    #[error("the number {number} at {at} does not fit in 64 bits and would be rounded")]
     Rounded { at: String, number: String },
-    #[error("{at} is there twice")]
+    #[error("duplicate key {at}")]
     Twice { at: String },
     #[error("a checkpoint is an object, not {found}")]
     NoObject { found: String },
@@ -47,7 +47,7 @@ pub(crate) enum InputError {
     OtherAttempt { id: Attempt, attempt: Attempt },
     #[error("the field parent says that {parent} must be the newest, but expect is \"anything\"")]
     OtherExpected { parent: CheckpointId },
-    #[error("the session of the event is {event:?}, that of its checkpoint {checkpoint:?}")]
+    #[error("the event's session is {event:?}, but its checkpoint's is {checkpoint:?}")]
     OtherSession { event: String, checkpoint: String },
 }
 
@@ -236,7 +236,7 @@ impl Fields {
         match self.given(field) {
             Some(Value::String(text)) => Ok(Some(text)),
             Some(other) => {
-                Err(InputError::Unfit { field, expected: "a text", found: brief(&other) })
+                Err(InputError::Unfit { field, expected: "a string", found: brief(&other) })
             }
             None => Ok(None),
         }
@@ -437,15 +437,15 @@ mod tests {
         for (text, refused) in [
             (
                 r#"{"a/b":[0,{"~":18446744073709551616}]}"#,
-                "the number 18446744073709551616 at /a~1b/1/~0 does not fit 64 bits and would be rounded",
+                "the number 18446744073709551616 at /a~1b/1/~0 does not fit in 64 bits and would be rounded",
             ),
             (
                 r#"[{}, [], "a\"b,", -9223372036854775809]"#,
-                "the number -9223372036854775809 at /3 does not fit 64 bits and would be rounded",
+                "the number -9223372036854775809 at /3 does not fit in 64 bits and would be rounded",
             ),
-            (r#"{"a":1,"b":{"x":[{"k":1,"k":2}]}}"#, "/b/x/0/k is there twice"),
-            (r#"{"a":1,"\u0061":2}"#, "/a is there twice"),
-            (r#"[{"\ud83d\ude00\/":1,"x":"\ud83d\ude00/","😀/":2}]"#, "/0/😀~1 is there twice"),
+            (r#"{"a":1,"b":{"x":[{"k":1,"k":2}]}}"#, "duplicate key /b/x/0/k"),
+            (r#"{"a":1,"\u0061":2}"#, "duplicate key /a"),
+            (r#"[{"\ud83d\ude00\/":1,"x":"\ud83d\ude00/","😀/":2}]"#, "duplicate key /0/😀~1"),
         ] {
             assert_eq!(read_one(text.as_bytes()).unwrap_err().to_string(), refused);
         }
@@ -460,7 +460,7 @@ mod tests {
             ("{} {}", "there is more than one JSON value"),
             ("[]", "a checkpoint is an object, not a list"),
             ("{}", "the field execution_id is missing"),
-            (r#"{"execution_id":7}"#, "the field execution_id must be a text, not 7"),
+            (r#"{"execution_id":7}"#, "the field execution_id must be a string, not 7"),
             (
                 r#"{"execution_id":""}"#,
                 "the field execution_id cannot be used: the name of an execution is empty",
@@ -496,12 +496,12 @@ mod tests {
                 r#","status":"done""#,
                 "the field status must be success, failed or pending, not \"done\"",
             ),
-            (r#","error":{}"#, "the field error must be a text, not an object"),
+            (r#","error":{}"#, "the field error must be a string, not an object"),
             (
                 r#","timestamp":"yesterday""#,
                 "the field timestamp must be an ISO 8601 time, not \"yesterday\"",
             ),
-            (r#","timestamp":1700000000"#, "the field timestamp must be a text, not 1700000000"),
+            (r#","timestamp":1700000000"#, "the field timestamp must be a string, not 1700000000"),
             (
                 r#","attempt":0"#,
                 "the field attempt must be a whole number from 1 to 4294967295, not 0",
@@ -515,7 +515,7 @@ mod tests {
                 "the field id names attempt 2, but attempt is 3",
             ),
             (r#","session":"""#, "the field session must be a name, not empty"),
-            (r#","branch":[]"#, "the field branch must be a text, not a list"),
+            (r#","branch":[]"#, "the field branch must be a string, not a list"),
             (r#","expect":"none""#, "the field expect must be newest or anything, not \"none\""),
             (
                 r#","expect":"anything","parent":"ckpt-e-0""#,

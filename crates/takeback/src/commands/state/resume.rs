@@ -42,8 +42,8 @@ pub(crate) fn resume(
     {
         writeln!(screen.out)?;
         let hint = format!(
-            "The current branch is at {}. `takeback state rollback` moves it back location, `takeback \
-             state fork` starts a new branch location.",
+            "The current branch is at {}. `takeback state rollback` moves it back here, `takeback \
+             state fork` starts a new branch here.",
             shorten_path(&plain(&head.id().to_string()), 60)
         );
         for line in wrap(&hint, width()) {

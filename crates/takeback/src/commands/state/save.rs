@@ -54,7 +54,7 @@ pub(crate) fn save(
     const MOST: usize = 20;
     for (path, reason) in kept.not_captured.iter().take(MOST) {
         let (path, why) = (name(path), reason.describe());
-        writeln!(screen.out, "  {WARNING}not kept:{WARNING:#} {path}  {HINT}{why}{HINT:#}")?;
+        writeln!(screen.out, "  {WARNING}not captured:{WARNING:#} {path}  {HINT}{why}{HINT:#}")?;
     }
     if kept.not_captured.len() > MOST {
         writeln!(screen.out, "  {HINT}and {} more{HINT:#}", kept.not_captured.len() - MOST)?;
