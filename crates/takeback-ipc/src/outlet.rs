@@ -60,6 +60,7 @@ impl Outlet {
         self.send(&notification(method, params))
     }
 
+    /// Whether messages no longer reach the client.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         let queue = self.queue();

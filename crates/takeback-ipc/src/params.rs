@@ -56,11 +56,13 @@ impl Params {
 pub struct NamedParams(BTreeMap<String, Box<RawValue>>);
 
 impl NamedParams {
+    /// The value of a parameter that must be present.
     pub fn required<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
         self.optional(name)?
             .ok_or_else(|| Fault::invalid_params(format!("the parameter {name} is missing")))
     }
 
+    /// The value of a parameter, or `None` if it is missing.
     pub fn optional<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Fault> {
         let Some(written) = self.raw(name) else { return Ok(None) };
         serde_json::from_str(written)
@@ -68,6 +70,7 @@ impl NamedParams {
             .map_err(|error| Fault::invalid_params(format!("the parameter {name}: {error}")))
     }
 
+    /// The value of a parameter, or its type's default if it is missing.
     pub fn or_default<T: DeserializeOwned + Default>(&self, name: &str) -> Result<T, Fault> {
         Ok(self.optional(name)?.unwrap_or_default())
     }

@@ -25,14 +25,33 @@ use crate::outlet::Outlet;
 use crate::rpc::{Call, Fault, answer};
 use crate::{Framing, Limits};
 
+/// Why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
+    /// Another server listens there.
     #[error("another server already listens at {path}")]
-    Taken { path: PathBuf },
+    Taken {
+        /// The socket's path.
+        path: PathBuf,
+    },
+    /// The path cannot hold a socket.
     #[error("{path} cannot be used for a socket: {why}")]
-    Unfit { path: PathBuf, why: &'static str },
+    Unfit {
+        /// The socket's path.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The system refused.
     #[error("{path} cannot be used for a socket ({doing})")]
-    Io { path: PathBuf, doing: &'static str, source: io::Error },
+    Io {
+        /// The socket's path.
+        path: PathBuf,
+        /// What was being done.
+        doing: &'static str,
+        /// The cause.
+        source: io::Error,
+    },
 }
 
 /// A bound socket. It holds a lock, so that no other server listens at the same path.
@@ -89,6 +108,7 @@ impl Socket {
         Ok(Self { listener, path, number, held, spare })
     }
 
+    /// The socket's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -148,6 +168,7 @@ pub fn answers(path: &Path) -> bool {
 /// When a server ends on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdlePolicy {
+    /// Never.
     Stays,
     /// After this long without a client.
     Exits(Duration),

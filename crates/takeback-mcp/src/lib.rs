@@ -3,6 +3,18 @@
 //! Opens no store. Every tool call becomes calls of `takeback serve --stdio`, a child of this process,
 //! so that the same rules, receipts and errors hold as for any other client. What a model must not
 //! decide alone (to rewind) is asked of the user through the protocol, unless they have allowed it.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use takeback_mcp::{Backend, BackendOptions, Server};
+//!
+//! let options = BackendOptions { program: "takeback".into(), arguments: Vec::new() };
+//! let backend = Backend::new(options, Arc::new(|line| eprintln!("{line}")));
+//! // `rmcp::ServiceExt::serve` then runs it on a transport.
+//! let server = Server::new(Arc::new(backend));
+//! ```
+
+#![warn(missing_docs)]
 
 pub mod backend;
 mod consent;

@@ -21,7 +21,7 @@ Usage: takeback-mcp [-C DIR] [--home DIR] [-v]
   --home DIR  Where Takeback keeps its data
   -v          Log calls to standard error
 
-TAKEBACK_PROGRAM names the `takeback` to run [default: beside this program, then on PATH].
+TAKEBACK_PROGRAM names the `takeback` to run [default: next to this program, then on PATH].
 ";
 
 struct Arguments {
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
             };
         }
         Err(wrong) => {
-            say(&format!("takeback-mcp: {wrong}; --help shows what there is"));
+            say(&format!("takeback-mcp: {wrong}; --help lists the options"));
             return ExitCode::from(2);
         }
     };
@@ -98,7 +98,7 @@ fn read(mut words: impl Iterator<Item = OsString>) -> Result<Action, String> {
             Some("-V" | "--version") => {
                 return Ok(Action::Print(format!("takeback-mcp {}\n", env!("CARGO_PKG_VERSION"))));
             }
-            _ => return Err(format!("{} is not known", word.display())),
+            _ => return Err(format!("unknown argument {}", word.display())),
         }
     }
     Ok(Action::Serve(arguments))

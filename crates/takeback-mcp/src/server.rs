@@ -23,6 +23,7 @@ use crate::outputs::{Diff, FileLines, PointDetails, Points, Rewind, RewindOutcom
 use crate::text::{self, DiffText, Tense};
 use crate::{inputs, tools};
 
+/// The MCP server.
 pub struct Server {
     backend: Arc<Backend>,
     questions: Questions,
@@ -75,6 +76,7 @@ const PATCH_BYTES: usize = 30_000;
 const ROUNDS: usize = 3;
 
 impl Server {
+    /// A server that calls `takeback` through `backend`.
     #[must_use]
     pub fn new(backend: Arc<Backend>) -> Self {
         Self { backend, questions: Questions::default() }

@@ -339,7 +339,7 @@ mod tests {
           restore   formatted.js  formatted right after the edit
           restore   built.js
           restore   edited.js
-          delete    made.js       was not there before; formatted right after the edit
+          delete    made.js       did not exist before; formatted right after the edit
           merge     both.js       only the agent's part is taken out; formatted right after the edit
           keep      mine.js       changed by you
           unclear   unclear.js    it is not certain who wrote it
@@ -351,7 +351,7 @@ mod tests {
           restore   formatted.js  evidence: after edit
           restore   built.js      evidence: window
           restore   edited.js     evidence: named
-          delete    made.js       was not there before; evidence: after edit
+          delete    made.js       did not exist before; evidence: after edit
           merge     both.js       only the agent's part is taken out; evidence: after edit
           keep      mine.js       changed by you
           unclear   unclear.js    it is not certain who wrote it; evidence: open window
