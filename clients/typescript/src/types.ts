@@ -174,7 +174,7 @@ export interface Conversation {
   command?: string;
 }
 
-/** What the person said about the author of a change. */
+/** What the user said about the author of a change. */
 export type Correction = 'mine' | { agent: { session: string } };
 
 /** What an agent does to the world and cannot take back. */
@@ -811,7 +811,7 @@ export interface VerifyAnswer {
   damage: string[];
 }
 
-/** How many folders are watched, or why the next snapshot scans everything: the other one is `null`. */
+/** How many folders are watched, or why the next point scans everything: the other one is `null`. */
 export interface WatchState {
   /** How many folders are watched. */
   folders: number | null;

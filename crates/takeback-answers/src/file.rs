@@ -1,10 +1,10 @@
-//! Paths, what stands at them, and how they changed.
+//! Paths, their entries, and how they changed.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Id, Time};
 
-/// A path from the root of the workspace; flattened into what it is the path of.
+/// A path from the root of the workspace; flattened into the object that has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -166,7 +166,7 @@ pub enum Author {
     },
     /// The user.
     Human,
-    /// Any of these sessions, or the person.
+    /// Any of these sessions, or the user.
     Ambiguous {
         /// The sessions.
         sessions: Vec<String>,
@@ -198,7 +198,7 @@ pub enum Evidence {
     OpenWindow,
 }
 
-/// What the person said about the author of a change.
+/// What the user said about the author of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -221,7 +221,7 @@ pub struct ServerStatus {
     pub watch: Option<WatchState>,
 }
 
-/// How many folders are watched, or why the next snapshot scans everything: the other one is `null`.
+/// How many folders are watched, or why the next point scans everything: the other one is `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

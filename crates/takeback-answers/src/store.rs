@@ -143,7 +143,7 @@ pub struct OverLimit {
     pub marked_bytes: u64,
 }
 
-/// Ignored files that are covered all the same.
+/// Ignored files that are recorded anyway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         }
     };
     let done = runtime.block_on(serve(Arc::new(Backend::new(options, log))));
-    // A call that is still at work in the child is not waited for.
+    // Do not wait for a call that is still running in the child.
     runtime.shutdown_background();
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Until the client closes standard input.
+/// Serves until the client closes standard input.
 async fn serve(backend: Arc<Backend>) -> Result<(), String> {
     let server = Server::new(Arc::clone(&backend));
     let done = match server.serve(rmcp::transport::stdio()).await {
@@ -115,6 +115,6 @@ fn program() -> PathBuf {
 }
 
 fn say(line: &str) {
-    // With standard error closed there is no place left to report it.
+    // If standard error is closed, there is nowhere left to report this.
     drop(writeln!(std::io::stderr(), "{line}"));
 }

@@ -1,7 +1,7 @@
 //! What tools answer as JSON: the answers of `takeback serve`, cut to what a model needs.
 //!
-//! Some agents show their model this and not the text: whatever a model has to know is here too. Lists
-//! have at most [`MOST`] entries, and `leftOut` counts the others; digests and modes are left out.
+//! Some agents show their model only this JSON and not the text, so everything that a model needs is here,
+//! too. Lists have at most [`MOST`] entries, and `leftOut` counts the others; digests and modes are left out.
 
 use std::collections::BTreeMap;
 
@@ -156,7 +156,7 @@ impl Diff {
 }
 
 impl From<Receipt> for RewindReceipt {
-    /// Reasons speak to the user; here a model reads them.
+    /// Reasons address the user as "you"; this says so to the model.
     fn from(mut receipt: Receipt) -> Self {
         let notes = [
             &receipt.merged_files,

@@ -1,5 +1,5 @@
-//! Answers as text, for models that read text alone. Names and reasons come from files and prompts: each
-//! stays on its line.
+//! Answers as text, for models that read only text. Names and reasons come from files and prompts, so each is
+//! kept on its own line.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::outputs::{
     ChangeKind, ChangeSummary, FileLines, OmittedCounts, PointDetails, RewindReceipt,
 };
 
-/// Rows of a list, before the rest is only counted.
+/// Rows of a list; the rest is only counted.
 const MOST: usize = 50;
 
 pub(crate) fn points(points: &[Point]) -> String {
@@ -98,7 +98,7 @@ fn author(change: &ChangeSummary) -> String {
 
 pub(crate) struct DiffText {
     pub(crate) text: String,
-    /// That patches are missing, and how to get them.
+    /// A note that patches are missing, and how to get them.
     pub(crate) note: Option<String>,
 }
 
@@ -136,7 +136,7 @@ pub(crate) enum Tense {
     Did,
 }
 
-/// What a rewind would do, or did, with what the model has to know about it.
+/// What a rewind would do, or did, with notes for the model.
 pub(crate) fn rewind_receipt(output: &RewindReceipt, tense: Tense) -> String {
     let mut text = receipt(&output.receipt, &output.left_out, tense);
     if let Some(note) = output.note {
@@ -224,7 +224,7 @@ pub(crate) fn does_nothing(receipt: &Receipt) -> bool {
         && receipt.state.is_none()
 }
 
-/// As many rows as fit, and how many of `all` do not.
+/// Adds rows up to the limit, and the number of the others.
 fn push_rows(text: &mut String, rows: impl Iterator<Item = String>, all: usize) {
     let mut shown = 0;
     for row in rows.take(MOST) {
@@ -244,7 +244,7 @@ fn path(path: &str) -> String {
     one_line(path, 300)
 }
 
-/// As [`one_line`], in quotes that it cannot end by itself.
+/// Like [`one_line`], in quotes that the text cannot close.
 pub(crate) fn quoted(text: &str, most: usize) -> String {
     let mut line = String::from("“");
     for c in one_line(text, most).chars() {
@@ -258,7 +258,7 @@ pub(crate) fn quoted(text: &str, most: usize) -> String {
     line
 }
 
-/// Without what would break the line, hide in it or turn it around.
+/// The text on one line, with line breaks, invisible and direction-changing characters escaped.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     for c in text.chars().take(most) {
@@ -274,7 +274,7 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-/// What shows nothing, or looks like a space and is none.
+/// Invisible characters, and characters that only look like a space.
 fn is_unseen(c: char) -> bool {
     (c.is_whitespace() && c != ' ')
         || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_changes_something_goes_on_without_a_reader() {
+    fn only_commands_that_change_something_continue_without_a_reader() {
         for (failure, on_broken_pipe, expected) in [
             (io::ErrorKind::BrokenPipe, BrokenPipePolicy::Stop, Err("broken pipe")),
             (io::ErrorKind::BrokenPipe, BrokenPipePolicy::Continue, Ok(3)),

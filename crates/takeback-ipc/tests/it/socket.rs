@@ -1,4 +1,4 @@
-//! Many clients at once, and who may be one.
+//! Many clients at once, and which processes may connect.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
@@ -69,7 +69,7 @@ impl Client {
     /// Empty: the server has ended it.
     fn line(&mut self) -> String {
         let mut line = String::new();
-        // Ended is ended, in whatever way.
+        // Any way of closing the connection counts.
         drop(self.reader.read_line(&mut line));
         line
     }
@@ -264,29 +264,29 @@ fn a_socket_that_was_removed_leaves_its_place_to_the_next() {
             Err(other) => panic!("{other}"),
         }
     };
-    assert_eq!(client.add(2), sum(2), "who was there is served");
+    assert_eq!(client.add(2), sum(2), "the connected client is still served");
     drop(client);
     server.ended();
     assert!(server.path().exists(), "the next one's is not removed");
     drop(next);
 }
 
-/// Says when its first call has begun, and goes on with it when it is told to.
+/// Reports when its first call has started, and continues it on a signal.
 type Gate = std::sync::Mutex<Option<(Sender<()>, Receiver<()>)>>;
 
 fn through(gate: &Gate, call: &Call, outlet: &Outlet) -> Outcome {
-    if let Some((begun, go_on)) = gate.lock().expect("nobody panics").take() {
+    if let Some((begun, go_on)) = gate.lock().expect("no thread panics").take() {
         begun.send(()).expect("the test listens");
         go_on.recv().expect("the test says when");
     }
     methods(call, outlet)
 }
 
-/// All that a client is answered which says `calls` to a server that is stopped during the first.
+/// All answers to a client that sends `calls` to a server that is stopped during the first.
 fn stopped_during(gate: &Gate, slow: Methods, calls: &str) -> String {
     let (begins, begun) = channel();
     let (go_on, goes_on) = channel();
-    *gate.lock().expect("nobody panics") = Some((begins, goes_on));
+    *gate.lock().expect("no thread panics") = Some((begins, goes_on));
     let mut server = Server::start(Limits::default(), IdlePolicy::Stays, slow);
     let mut client = server.connect();
     client.send(calls);
@@ -318,7 +318,7 @@ fn what_was_begun_is_done_when_it_is_stopped() {
     assert_eq!(stopped_during(&GATE, slow, &batch), format!("[{},{not}]\n", sum(5).trim_end()));
 }
 
-/// Only root can be somebody else.
+/// Only root can become another user.
 #[cfg(target_os = "linux")]
 #[test]
 fn somebody_else_is_turned_away() {
@@ -327,7 +327,7 @@ fn somebody_else_is_turned_away() {
         return;
     }
     let mut server = Server::start(Limits::default(), IdlePolicy::Stays, methods);
-    // As if the folder had been opened by mistake.
+    // As if the folder's permissions were opened by mistake.
     for folder in [server.folder.path().to_owned(), server.folder.path().join("run")] {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("a mode");
     }
@@ -335,10 +335,10 @@ fn somebody_else_is_turned_away() {
     let said = std::thread::scope(|scope| {
         let other = scope.spawn(|| {
             let nobody = Uid::from_raw(65_534);
-            // Of this thread alone.
+            // Only for this thread.
             rustix::thread::set_thread_res_uid(nobody, nobody, nobody).expect("root may");
             let mut client = server.connect();
-            // It may be gone before it can be told anything.
+            // The client may have disconnected before the answer.
             drop(writeln!(
                 client.stream,
                 r#"{{"jsonrpc":"2.0","id":1,"method":"add","params":[1]}}"#

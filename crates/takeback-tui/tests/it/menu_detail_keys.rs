@@ -177,7 +177,7 @@ fn without_a_conversation_there_are_the_files() {
 }
 
 /// With the cursor on files and conversation, Enter must not restore the conversation alone because a preview
-/// arrived meanwhile.
+/// arrived in the meantime.
 #[test]
 fn a_preview_that_comes_late_never_changes_what_enter_means() {
     let mut menu = menu_of(1, options());
