@@ -251,7 +251,7 @@ fn a_home_that_may_not_be_written() {
     let answer = user.unprivileged(&["checkpoint"]);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID cannot be used (making it): Permission denied (os error 13)
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID cannot be used (creating it): Permission denied (os error 13)
       Make the store readable and writable, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
     ");
 }
