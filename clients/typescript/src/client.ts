@@ -15,9 +15,9 @@ import type {
 } from './types.js';
 
 export interface ClientEvents {
-  /** Somebody made a point; after `point.subscribe`. */
+  /** A process made a point; after `point.subscribe`. */
   'point:created': [PointCreated];
-  /** There will be no more answers. To connect again is the caller's business. */
+  /** There will be no more answers. Reconnecting is up to the caller. */
   close: [Error | undefined];
 }
 
@@ -46,16 +46,16 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** Any method, by its name. */
   call<M extends Method>(method: M, params: Params<M>): Promise<Result<M>> {
-    // The one that is about no workspace.
+    // The only method without a workspace.
     if (method === 'server:info') return this.#connection.call(method, params) as Promise<Result<M>>;
-    // A key that says nothing must not hide the folder that is meant.
-    const said = Object.entries(params).filter(([, value]) => value !== undefined);
-    const here = this.#workspace === undefined ? {} : { workspace: this.#workspace };
-    const all = { ...here, ...Object.fromEntries(said) };
+    // An undefined `workspace` must not hide the client's own.
+    const given = Object.entries(params).filter(([, value]) => value !== undefined);
+    const own = this.#workspace === undefined ? {} : { workspace: this.#workspace };
+    const all = { ...own, ...Object.fromEntries(given) };
     return this.#connection.call(method, all) as Promise<Result<M>>;
   }
 
-  /** What was asked is still answered; then the connection is closed. */
+  /** Waits for the answers to pending calls, then closes the connection. */
   close(): Promise<void> {
     this.#connection.end();
     return this.#closed;
@@ -122,9 +122,9 @@ export class Client extends EventEmitter<ClientEvents> {
   };
 
   readonly event = {
-    /** Durable when it is answered. */
+    /** The event is durable once it is answered. */
     record: (event: AgentEvent): Promise<RecordAnswer> => this.call('event:record', event),
-    /** What a hook of an agent was given, in the agent's own words. */
+    /** A hook payload in the agent's own format. */
     hook: (
       agent: string,
       payload: Params<'event:hook'>['payload'],

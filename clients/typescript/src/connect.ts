@@ -1,4 +1,4 @@
-// The ways to a server: a socket that is known, a program of one's own, or whoever serves this user.
+// Connects to a server: at a known socket, in a program of its own, or the one that serves this user.
 
 import { execFile, spawn } from 'node:child_process';
 import { connect as dial, type Socket } from 'node:net';
@@ -7,15 +7,15 @@ import { resolve } from 'node:path';
 import { Client } from './client.js';
 import { ConnectionLost } from './errors.js';
 
-interface Always {
+interface WorkspaceOption {
   /**
-   * The folder of every call that names no other. By default the one that this process is in: a server
+   * The folder of every call that names no other. By default the current folder of this process: a server
    * may have been started anywhere.
    */
   workspace?: string | undefined;
 }
 
-export type ConnectOptions = Always &
+export type ConnectOptions = WorkspaceOption &
   (
     | { /** The path of a socket. */ socket: string; command?: never; program?: never }
     | {
@@ -25,7 +25,7 @@ export type ConnectOptions = Always &
         program?: never;
       }
     | {
-        /** With neither, `takeback serve --ensure` is asked for the socket; here, where `takeback` is. */
+        /** Without both, `takeback serve --ensure` finds the socket; this is the path of `takeback`. */
         program?: string;
         socket?: never;
         command?: never;
@@ -81,7 +81,7 @@ function dialled(path: string): Promise<Socket> {
       resolve(socket);
     });
     const refused = (error: Error): void =>
-      reject(new ConnectionLost(`nobody listens at ${path}`, { cause: error }));
+      reject(new ConnectionLost(`no server listens at ${path}`, { cause: error }));
     socket.once('error', refused);
   });
 }

@@ -1,15 +1,15 @@
-// JSON-RPC 2.0 over two streams, a message a line. Knows nothing of what is asked.
+// JSON-RPC 2.0 over two streams, one message per line. Knows no methods.
 
 import type { Readable, Writable } from 'node:stream';
 
 import { ConnectionLost, TakebackError } from './errors.js';
 
-interface Waiting {
+interface PendingCall {
   resolve(result: unknown): void;
   reject(why: Error): void;
 }
 
-/** What a server may say. */
+/** Any message of a server. */
 interface Message {
   id?: number | string | null;
   result?: unknown;
@@ -19,13 +19,13 @@ interface Message {
 }
 
 export interface Streams {
-  /** What the server says. */
+  /** From the server. */
   from: Readable;
-  /** What it is told. */
+  /** To the server. */
   to: Writable;
 }
 
-/** Told of notifications, and once of the end. */
+/** Receives notifications, and once the end of the connection. */
 export interface Listener {
   notified(method: string, params: unknown): void;
   closed(why: Error | undefined): void;
@@ -34,7 +34,7 @@ export interface Listener {
 export class Connection {
   readonly #to: Writable;
   readonly #listener: Listener;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PendingCall>();
   #next = 1;
   #line: Buffer[] = [];
   #over = false;
@@ -63,7 +63,7 @@ export class Connection {
     });
   }
 
-  /** Nothing more is asked; what was asked is still answered. */
+  /** Accepts no more calls; pending ones are still answered. */
   end(): void {
     this.#to.end();
   }
@@ -71,25 +71,25 @@ export class Connection {
   #read(chunk: Buffer): void {
     let rest = chunk;
     for (let at = rest.indexOf(0x0a); at >= 0; at = rest.indexOf(0x0a)) {
-      // A line is decoded as a whole: a chunk may end inside of a character.
-      this.#heard(Buffer.concat([...this.#line, rest.subarray(0, at)]).toString('utf8'));
+      // A line is decoded as a whole: a chunk may end inside a character.
+      this.#onLine(Buffer.concat([...this.#line, rest.subarray(0, at)]).toString('utf8'));
       this.#line = [];
       rest = rest.subarray(at + 1);
     }
     if (rest.length > 0) this.#line.push(rest);
   }
 
-  #heard(line: string): void {
+  #onLine(line: string): void {
     let message: Message;
     try {
       message = JSON.parse(line) as Message;
     } catch (error) {
       this.#to.destroy();
-      this.#end(new Error(`the server said what is not JSON: ${String(error)}`));
+      this.#end(new Error(`the server sent invalid JSON: ${String(error)}`));
       return;
     }
     if (typeof message.method === 'string') {
-      // Whatever a listener throws, the rest of what came with it is still heard.
+      // A listener that throws must not lose the messages after this one.
       const { method, params } = message;
       queueMicrotask(() => this.#listener.notified(method, params));
       return;

@@ -46,7 +46,7 @@ export class TakebackError extends Error {
   }
 }
 
-/** There is no server at the other end, or no longer. Whether a call under way was done, nobody knows. */
+/** The server is gone, or never answered. A pending call may or may not have been done. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost';
 }

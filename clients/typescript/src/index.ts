@@ -1,4 +1,4 @@
-// What a host needs: connect, and the types of what is asked and answered.
+// The public API: connecting, and the types of calls and answers.
 
 export { connect, type ConnectOptions } from './connect.js';
 export { Client, type ClientEvents } from './client.js';

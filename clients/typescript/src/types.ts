@@ -4,19 +4,25 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 
 /** An agent that may write while files are rewound. */
 export interface ActiveSession {
+  /** The session. */
   session: string;
   /** The tool of an open call whose process is alive; `null` if only its last event is recent. */
   tool: string | null;
+  /** When its last event was recorded. */
   lastEventAt: Time;
 }
 
 /** `session archive` and `session:archive`. */
 export interface ArchiveAnswer {
+  /** The session. */
   session: string;
+  /** When it was archived. */
   archivedAt: Time | null;
+  /** How many days its data is kept. */
   keptDays: number;
 }
 
+/** Who made a change. */
 export type Author =
   | { kind: 'agent'; session: string; turn: Id; call: string; tool: string }
   | { kind: 'human' }
@@ -27,8 +33,11 @@ export type Author =
 
 /** A tool call. */
 export interface Call {
+  /** Its session. */
   session: string;
+  /** Its id within the session. */
   id: string;
+  /** Its tool. */
   tool: string;
   /** For a shell call only. */
   command: string | null;
@@ -36,12 +45,19 @@ export interface Call {
 
 /** One change of one path. */
 export interface Change {
+  /** Its position in the log. */
   seq: number;
+  /** The path, with `/` between names. */
   filePath: string;
+  /** The entry before. */
   before: Entry;
+  /** The entry after. */
   after: Entry;
+  /** Who made it. */
   author: Author;
+  /** When it was recorded. */
   time: Time;
+  /** What the user said about its author, if anything. */
   correction?: Correction;
   /** For an agent's change only. */
   evidence?: Evidence;
@@ -51,67 +67,102 @@ export interface Change {
 
 /** `state show` and `state:show`: a checkpoint with its values. */
 export interface Checkpoint {
+  /** Its id. */
   id: string;
+  /** Its execution. */
   execution_id: string;
+  /** The name of the step. */
   step_name: string;
+  /** The number of the step. */
   step_index: number;
   /** The first is 1. */
   attempt: number;
+  /** Its branch. */
   branch: string;
+  /** The checkpoint before it on the branch. */
   parent: string | null;
+  /** When it was made. */
   timestamp: Time;
+  /** How the step ended. */
   status: CheckpointStatus;
+  /** Why the step failed. */
   error: string | null;
   /** The point with its files; `null`: none, or expired. */
   point: Id | null;
+  /** The agent's state. */
   state: JsonValue;
+  /** The agent's context. */
   context: JsonValue;
+  /** The agent's variables. */
   variables: JsonValue;
+  /** The agent's metadata. */
   metadata: JsonValue;
 }
 
 /** `checkpoint` and `checkpoint:create`: the new point. */
 export interface CheckpointAnswer {
+  /** The point's id. */
   id: Id;
+  /** Its position in the log. */
   seq: number;
+  /** Its label. */
   label: string | null;
+  /** How many changes were recorded with it. */
   changes: number;
+  /** How many paths were not captured. */
   notCaptured: number;
+  /** What could not be read. */
   unreadable: Unreadable[];
 }
 
 /** A checkpoint without its values. */
 export interface CheckpointRecord {
+  /** Its id. */
   id: string;
+  /** Its execution. */
   execution_id: string;
+  /** The name of the step. */
   step_name: string;
+  /** The number of the step. */
   step_index: number;
   /** The first is 1. */
   attempt: number;
+  /** Its branch. */
   branch: string;
+  /** The checkpoint before it on the branch. */
   parent: string | null;
+  /** When it was made. */
   timestamp: Time;
+  /** How the step ended. */
   status: CheckpointStatus;
+  /** Why the step failed. */
   error: string | null;
   /** The point with its files; `null`: none, or expired. */
   point: Id | null;
 }
 
+/** How a step ended. */
 export type CheckpointStatus = 'success' | 'failed' | 'pending';
 
 /** `cleanup`, `session delete` and `session:delete`. */
 export interface CleanupAnswer {
+  /** How many points were deleted. */
   points: number;
+  /** The deleted sessions. */
   sessions: string[];
+  /** How many changes were removed from the log. */
   changes: number;
+  /** The disk space that was reclaimed. */
   freedBytes: number;
   /** Only of `cleanup`, if all stores together exceeded `maxHomeBytes`. */
   home?: HomeCleanup;
+  /** By how much the store still exceeds its limit, if it does. */
   over?: OverLimit;
 }
 
 /** How to cut an agent's conversation to the point. */
 export interface Conversation {
+  /** The agent's name. */
   agent: string;
   /** The agent's own id of it. */
   session: string;
@@ -123,17 +174,22 @@ export interface Conversation {
   command?: string;
 }
 
-/** What the person said about the author of a change. */
+/** What the user said about the author of a change. */
 export type Correction = 'mine' | { agent: { session: string } };
 
 /** What an agent does to the world and cannot take back. */
 export interface Effect {
+  /** The agent's name for it. */
   key: string;
+  /** The step it belongs to. */
   step_index: number | null;
+  /** What the agent intended. */
   intent: JsonValue;
+  /** When the intent was noted. */
   intended_at: Time;
   /** `null` also if that is the receipt: `received_at` says which. */
   receipt: JsonValue;
+  /** When the receipt was noted. */
   received_at: Time | null;
 }
 
@@ -151,10 +207,13 @@ export type Evidence = 'observed' | 'named' | 'afterEdit' | 'window' | 'openWind
 
 /** A run of an agent, as a series of checkpoints. */
 export interface Execution {
+  /** Its id. */
   execution_id: string;
   /** The current one first. */
   branches: string[];
+  /** Its session. */
   session: string | null;
+  /** How many checkpoints it has. */
   checkpoints: number;
   /** The newest checkpoint of the current branch. */
   head: CheckpointRecord | null;
@@ -162,11 +221,17 @@ export interface Execution {
 
 /** `checkpoint:list`: a file as it was when the answer to a message first named or changed it. */
 export interface FileCheckpoint {
+  /** Its id. */
   id: Id;
+  /** The session. */
   sessionId: string;
+  /** The message. */
   messageId: string;
+  /** The path, with `/` between names. */
   filePath: string;
+  /** Its contents, if they are UTF-8. */
   originalContent: string | null;
+  /** Whether the file existed. */
   fileExisted: boolean;
   /** Milliseconds since 1970, UTC. */
   createdAt: number;
@@ -180,7 +245,9 @@ export interface FileCheckpoint {
 
 /** A copy of a file that was kept before a tool call. */
 export interface FileCopy {
+  /** Its id in `checkpoint:list`. */
   id: Id;
+  /** The path, with `/` between names. */
   filePath: string;
   /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
   filePathBase64?: string;
@@ -188,8 +255,11 @@ export interface FileCopy {
 
 /** One path that differs between two points, or between a point and the disk. */
 export interface FileDiff {
+  /** The path, with `/` between names. */
   filePath: string;
+  /** The entry before. */
   before: Entry;
+  /** The entry after. */
   after: Entry;
   /** `null`: not text. */
   insertions: number | null;
@@ -205,7 +275,9 @@ export interface FileDiff {
 
 /** Files first seen after the point, by folder: new in an ignored folder, or not covered before. A rewind keeps them. */
 export interface FirstSeen {
+  /** The path, with `/` between names. */
   filePath: string;
+  /** How many files were first seen in the folder; 0 for a file. */
   names: number;
   /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
   filePathBase64?: string;
@@ -213,38 +285,53 @@ export interface FirstSeen {
 
 /** The user's repository when the point was made. */
 export interface GitState {
+  /** The commit that is checked out. */
   head: string | null;
+  /** The branch that is checked out. */
   branch: string | null;
 }
 
+/** What was done to keep the home within its limit. */
 export interface HomeCleanup {
+  /** The setting `maxHomeBytes`. */
   limit: number;
+  /** The size of all stores afterwards. */
   bytes: number;
   /** In stores of folders that no longer exist. */
   goneBytes: number;
+  /** The workspaces that lost points. */
   workspaces: HomeCleanupWorkspace[];
 }
 
+/** A workspace that lost points. */
 export interface HomeCleanupWorkspace {
+  /** Its root. */
   root: string;
+  /** How many points it lost. */
   points: number;
+  /** The disk space that was reclaimed. */
   freedBytes: number;
 }
 
 /** `event:hook`. */
 export interface HookAnswer {
+  /** Whether the event was recorded as it should be. */
   ok: boolean;
+  /** What the log is missing, if anything. */
   error?: string;
 }
 
 /** 16 hexadecimal digits: the id of a point, a turn, a rewind or a copy of a file. */
 export type Id = string;
 
+/** Why contents were not captured. */
 export type NotCapturedReason = 'tooLarge' | 'deadline' | 'unreadable' | 'unstable' | 'purged' | 'special' | 'derived' | 'tooMany' | 'reserved' | 'damaged';
 
 /** A path and a reason. */
 export interface Note {
+  /** The path, with `/` between names. */
   filePath: string;
+  /** The reason. */
   reason: string;
   /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
   filePathBase64?: string;
@@ -252,7 +339,9 @@ export interface Note {
 
 /** The store is larger than `maxStoreBytes`. */
 export interface OverLimit {
+  /** The limit. */
   limit: number;
+  /** The size of the store. */
   bytes: number;
   /** For the files as they are now. */
   presentBytes: number;
@@ -262,7 +351,9 @@ export interface OverLimit {
 
 /** The least certain evidence of what an agent did at this path. */
 export interface PathEvidence {
+  /** The path, with `/` between names. */
   filePath: string;
+  /** The evidence. */
   evidence: Evidence;
   /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
   filePathBase64?: string;
@@ -270,20 +361,35 @@ export interface PathEvidence {
 
 /** A point, with the sum of what changed between it and the next. */
 export interface Point {
+  /** Its id. */
   id: Id;
+  /** Its position in the log. */
   seq: number;
+  /** What made it. */
   kind: PointKind;
+  /** The session whose prompt or step made it. */
   session: string | null;
+  /** The agent's ids of the prompt. */
   messageIds: string[];
+  /** The first words of the prompt. */
   description: string;
+  /** Its label. */
   label: string | null;
+  /** Whether it is pinned. */
   pinned: boolean;
+  /** When it was made. */
   createdAt: Time;
+  /** Files that changed after it. */
   filesChanged: number;
+  /** Lines added after it. */
   insertions: number;
+  /** Lines removed after it. */
   deletions: number;
+  /** Paths whose contents were not captured after it. */
   notCaptured: number;
+  /** Whether an agent's checkpoint names it. */
   hasState: boolean;
+  /** How the tree was read for it. */
   vouchedBy: PointBasis;
   /** Paths that could not be read when the point was made; left out if there are none. */
   unreadable?: number;
@@ -296,29 +402,44 @@ export type PointBasis = 'scan' | 'watch';
 export interface PointCreated {
   /** The root of the workspace. */
   workspace: string;
+  /** The new point. */
   point: Point;
 }
 
+/** What made a point. */
 export type PointKind = 'prompt' | 'manual' | 'step' | 'safety';
 
 /** `checkpoint:preview`. */
 export interface PreviewAnswer {
   /** Everything planned was done, with no conflict, error or missing contents. */
   success: boolean;
+  /** The id of the rewind; `null` in a dry run, and if nothing was done. */
   rewind: Id | null;
+  /** The point that was restored; `null` for an undo or redo. */
   point: Id | null;
   /** A rewind to this point restores the files as they were before; `null` in a dry run. */
   safetyPoint: Id | null;
+  /** Files that were written. */
   restoredFiles: string[];
+  /** Files that were deleted. */
   deletedFiles: string[];
+  /** Files from which only the agent's part was taken out. */
   mergedFiles: Note[];
+  /** Files left as they are because they are not the agent's. */
   keptFiles: Note[];
+  /** Files first seen since the point; they are kept. */
   firstSeen: FirstSeen[];
+  /** Files in which the agent's and other changes overlap; they are kept. */
   conflicts: Note[];
+  /** Files whose author is unclear; they are kept. */
   ambiguous: Note[];
+  /** Files whose earlier contents were not captured. */
   notCaptured: Note[];
+  /** How the authors of the taken back changes are known. */
   evidence: PathEvidence[];
+  /** Remarks about single files. */
   notes: Note[];
+  /** Files that could not be written. */
   errors: Problem[];
   /** `point:rewind` with this mark does what this preview shows, or nothing. */
   mark: string;
@@ -336,7 +457,9 @@ export interface PreviewAnswer {
 
 /** A path and the error it failed with. */
 export interface Problem {
+  /** The path, with `/` between names. */
   filePath: string;
+  /** The error. */
   error: string;
   /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
   filePathBase64?: string;
@@ -346,20 +469,33 @@ export interface Problem {
 export interface Receipt {
   /** Everything planned was done, with no conflict, error or missing contents. */
   success: boolean;
+  /** The id of the rewind; `null` in a dry run, and if nothing was done. */
   rewind: Id | null;
+  /** The point that was restored; `null` for an undo or redo. */
   point: Id | null;
   /** A rewind to this point restores the files as they were before; `null` in a dry run. */
   safetyPoint: Id | null;
+  /** Files that were written. */
   restoredFiles: string[];
+  /** Files that were deleted. */
   deletedFiles: string[];
+  /** Files from which only the agent's part was taken out. */
   mergedFiles: Note[];
+  /** Files left as they are because they are not the agent's. */
   keptFiles: Note[];
+  /** Files first seen since the point; they are kept. */
   firstSeen: FirstSeen[];
+  /** Files in which the agent's and other changes overlap; they are kept. */
   conflicts: Note[];
+  /** Files whose author is unclear; they are kept. */
   ambiguous: Note[];
+  /** Files whose earlier contents were not captured. */
   notCaptured: Note[];
+  /** How the authors of the taken back changes are known. */
   evidence: PathEvidence[];
+  /** Remarks about single files. */
   notes: Note[];
+  /** Files that could not be written. */
   errors: Problem[];
   /** Agents that were working; left out if there were none. */
   atWork?: ActiveSession[];
@@ -378,10 +514,15 @@ export type RecordAnswer = RecordedEvent | RefusedEvent;
 
 /** An event that is durable. */
 export interface RecordedEvent {
+  /** Always true. */
   ok: true;
+  /** The kind of event. */
   event: string;
+  /** The head of the log. */
   seq: number;
+  /** The point that the event made, if any. */
   point: Id | null;
+  /** Paths whose contents were not captured. */
   notCaptured: Note[];
   /** For a `step`. */
   attempt?: number;
@@ -395,7 +536,9 @@ export interface RecordedEvent {
 
 /** An event that was not recorded. */
 export interface RefusedEvent {
+  /** Always false. */
   ok: false;
+  /** Why. */
   error: string;
   /** Absent if the line is not an event. */
   event?: string;
@@ -403,22 +546,35 @@ export interface RefusedEvent {
 
 /** `state resume` and `state:resume`. */
 export interface ResumeAnswer {
+  /** Its id. */
   id: string;
+  /** Its execution. */
   execution_id: string;
+  /** The name of the step. */
   step_name: string;
+  /** The number of the step. */
   step_index: number;
   /** The first is 1. */
   attempt: number;
+  /** Its branch. */
   branch: string;
+  /** The checkpoint before it on the branch. */
   parent: string | null;
+  /** When it was made. */
   timestamp: Time;
+  /** How the step ended. */
   status: CheckpointStatus;
+  /** Why the step failed. */
   error: string | null;
   /** The point with its files; `null`: none, or expired. */
   point: Id | null;
+  /** The agent's state. */
   state: JsonValue;
+  /** The agent's context. */
   context: JsonValue;
+  /** The agent's variables. */
   variables: JsonValue;
+  /** The agent's metadata. */
   metadata: JsonValue;
   /** Intended, with no receipt: they may or may not have happened. */
   ambiguous_effects: Effect[];
@@ -428,57 +584,87 @@ export interface ResumeAnswer {
 
 /** `state save` and `state:save`. */
 export interface SaveAnswer {
+  /** Its id. */
   id: string;
+  /** Its execution. */
   execution_id: string;
+  /** The name of the step. */
   step_name: string;
+  /** The number of the step. */
   step_index: number;
   /** The first is 1. */
   attempt: number;
+  /** Its branch. */
   branch: string;
+  /** The checkpoint before it on the branch. */
   parent: string | null;
+  /** When it was made. */
   timestamp: Time;
+  /** How the step ended. */
   status: CheckpointStatus;
+  /** Why the step failed. */
   error: string | null;
   /** The point with its files; `null`: none, or expired. */
   point: Id | null;
   /** False if the same checkpoint was saved before. */
   is_new: boolean;
+  /** Paths whose contents were not captured. */
   not_captured: Note[];
 }
 
 /** `server:info`. */
 export interface ServerInfo {
+  /** `takeback`. */
   name: string;
+  /** The server's version. */
   version: string;
   /** Keys and methods may be added without a new number. */
   protocol: number;
+  /** The server's process. */
   pid: number;
+  /** Takeback's home. */
   home: string;
+  /** The folder in which the server was started. */
   workspace: string;
   /** The user's own setting. */
   allowAgentRewind: boolean;
   /** It was started with `--watch`. */
   watch: boolean;
+  /** The names of all methods. */
   methods: string[];
+  /** What a client may send and leave unread. */
   limits: ServerLimits;
 }
 
+/** Limits for clients. */
 export interface ServerLimits {
+  /** Bytes of a message. */
   messageBytes: number;
+  /** Calls in a batch. */
   batchCalls: number;
+  /** Bytes of answers that the client has not read. */
   unreadBytes: number;
+  /** How long a client may read nothing, in milliseconds. */
   stallMs: number;
+  /** Concurrent clients. */
   clients: number;
 }
 
 /** The method `status`, which reads the store and not the files. */
 export interface ServerStatus {
+  /** The root of the workspace. */
   root: string;
+  /** Whether recording is on. */
   recording: boolean;
+  /** The head of the log. */
   seq: number;
+  /** How many points there are. */
   points: number;
+  /** How many sessions there are. */
   sessions: number;
+  /** How many turns are open. */
   openTurns: number;
+  /** How many calls are open. */
   openCalls: number;
   /** The newest. */
   point: Point | null;
@@ -488,14 +674,21 @@ export interface ServerStatus {
 
 /** An agent's conversation. */
 export interface Session {
+  /** Its id. */
   id: string;
+  /** The agent's name, if known. */
   agent: string | null;
   /** The session it was resumed or forked from. */
   parent: string | null;
+  /** When it started. */
   startedAt: Time;
+  /** When it ended. */
   endedAt: Time | null;
+  /** When it was archived. */
   archivedAt: Time | null;
+  /** Whether a turn is open and the agent may be alive. */
   atWork: boolean;
+  /** How many points it has. */
   points: number;
   /** The first prompt that is kept. */
   description: string;
@@ -503,24 +696,41 @@ export interface Session {
 
 /** `show` and `point:show`: a point, and every change between it and the next. */
 export interface ShowAnswer {
+  /** Its id. */
   id: Id;
+  /** Its position in the log. */
   seq: number;
+  /** What made it. */
   kind: PointKind;
+  /** The session whose prompt or step made it. */
   session: string | null;
+  /** The agent's ids of the prompt. */
   messageIds: string[];
+  /** The first words of the prompt. */
   description: string;
+  /** Its label. */
   label: string | null;
+  /** Whether it is pinned. */
   pinned: boolean;
+  /** When it was made. */
   createdAt: Time;
+  /** Files that changed after it. */
   filesChanged: number;
+  /** Lines added after it. */
   insertions: number;
+  /** Lines removed after it. */
   deletions: number;
+  /** Paths whose contents were not captured after it. */
   notCaptured: number;
+  /** Whether an agent's checkpoint names it. */
   hasState: boolean;
+  /** How the tree was read for it. */
   vouchedBy: PointBasis;
   /** The whole prompt; `null` if no prompt made the point, or it is not known. */
   prompt: string | null;
+  /** The state of the user's git repository, if there is one. */
   git: GitState | null;
+  /** The changes after it, oldest first. */
   changes: Change[];
   /** The calls that the authors of the changes name, once each. */
   calls: Call[];
@@ -530,16 +740,21 @@ export interface ShowAnswer {
 
 /** `state delete` and `state:delete`. */
 export interface StateDeleteAnswer {
+  /** The execution. */
   execution_id: string;
   /** `null`: the whole execution. */
   id: string | null;
+  /** How many checkpoints it has. */
   checkpoints: number;
+  /** False in a dry run. */
   deleted: boolean;
 }
 
 /** `state fork` and `state:fork`. */
 export interface StateForkAnswer {
+  /** The execution. */
   execution_id: string;
+  /** The new branch. */
   branch: string;
   /** The checkpoint that the branch starts from. */
   from: string;
@@ -550,7 +765,9 @@ export type StateListAnswer = Execution[] | CheckpointRecord[];
 
 /** What happened to an agent's state. */
 export interface StateReceipt {
+  /** The execution. */
   execution: string;
+  /** The branch. */
   branch: string;
   /** The branch's newest checkpoint afterwards. */
   checkpoint: string | null;
@@ -558,6 +775,7 @@ export interface StateReceipt {
   moved: boolean;
   /** It was not moved because the agent has saved newer checkpoints since. */
   stays: boolean;
+  /** Why the state was not moved, if it failed. */
   error: string | null;
 }
 
@@ -572,7 +790,9 @@ export type Time = string;
 
 /** A folder or file that could not be read. What is known there counts as not captured. */
 export interface Unreadable {
+  /** The path, with `/` between names. */
   filePath: string;
+  /** Whether it is a file or a folder. */
   kind: UnreadableKind;
   /** Known names below it that could not be compared. */
   known: number;
@@ -580,26 +800,36 @@ export interface Unreadable {
   filePathBase64?: string;
 }
 
+/** Whether a file or a folder could not be read. */
 export type UnreadableKind = 'file' | 'folder';
 
 /** `verify` and `checkpoint:verify`. */
 export interface VerifyAnswer {
+  /** Whether there is no damage. */
   ok: boolean;
+  /** What is damaged. */
   damage: string[];
 }
 
-/** How many folders are watched, or why the next snapshot scans everything: the other one is `null`. */
+/** How many folders are watched, or why the next point scans everything: the other one is `null`. */
 export interface WatchState {
+  /** How many folders are watched. */
   folders: number | null;
+  /** Why the next point scans everything. */
   why: string | null;
 }
 
 /** A call, and how many paths changed while it ran. */
 export interface Window {
+  /** The call's session. */
   session: string;
+  /** The call. */
   call: string;
+  /** The call's tool. */
   tool: string;
+  /** The command, for a shell call. */
   command: string | null;
+  /** How many paths changed. */
   paths: number;
 }
 

@@ -67,7 +67,7 @@ test('file checkpoints are listed, rewound and cleaned up', async () => {
   assert.equal(await client.checkpoint.cleanup(), 0);
 });
 
-test('points are made, looked at, gone back to', async () => {
+test('points are made, shown and restored', async () => {
   const made = await client.checkpoint.create({ label: 'start' });
   await story(client, user);
   const points = await client.point.list();
@@ -152,7 +152,7 @@ test('long and many-byte texts pass, and what is too long is refused alone', asy
   assert.equal(status.points, 1);
 });
 
-test('a program that does not start is told', async () => {
+test('a program that does not start is an error', async () => {
   await assert.rejects(connect({ command: ['/nowhere/takeback'] }), ConnectionLost);
   await assert.rejects(connect({ program: '/nowhere/takeback' }), ConnectionLost);
   await assert.rejects(connect({ socket: '/nowhere/socket' }), ConnectionLost);

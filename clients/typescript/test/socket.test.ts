@@ -1,4 +1,4 @@
-// Several clients on one socket, and a server that goes.
+// Several clients on one socket, and a server that exits.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ beforeEach(() => {
 
 afterEach(() => user.gone());
 
-test('points are told to who subscribed, whoever makes them', async () => {
+test('subscribers are notified of points made by any process', async () => {
   const { socket } = await user.serve();
   const [one, other] = await Promise.all([
     connect({ socket, workspace: user.work }),

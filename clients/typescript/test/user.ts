@@ -1,4 +1,4 @@
-// A user with a folder and a home of their own, and the real program.
+// A user with their own folder and home, and the real program.
 
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,10 +20,10 @@ export class User {
   constructor(files: Record<string, string | Buffer> = {}) {
     for (const folder of [this.work, this.home]) mkdirSync(folder);
     for (const [path, text] of Object.entries(files)) this.write(path, text);
-    // What the client starts has the environment of this process.
+    // Programs that the client starts inherit the environment of this process.
     process.env['TAKEBACK_HOME'] = join(this.home, '.takeback');
     delete process.env['XDG_RUNTIME_DIR'];
-    // Nothing is given up because this machine has much else to do.
+    // Generous time limits: the machine may be busy.
     process.env['TAKEBACK_HOOK_DEADLINE_MS'] = '60000';
     process.env['TAKEBACK_SCAN_BUDGET_MS'] = '60000';
   }

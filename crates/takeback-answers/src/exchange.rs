@@ -9,10 +9,15 @@ use crate::{FilePath, Id};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExportAnswer {
+    /// The bundle.
     pub file: String,
+    /// How many points it has.
     pub points: usize,
+    /// How many changes it has.
     pub changes: usize,
+    /// How many distinct file contents it has.
     pub blobs: u64,
+    /// The size of the bundle.
     pub bytes: u64,
     /// Paths that were left out.
     pub left_out: usize,
@@ -27,9 +32,13 @@ pub struct ExportAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportAnswer {
+    /// The imported points.
     pub points: Vec<ImportedPoint>,
+    /// The imported sessions.
     pub sessions: Vec<ImportedSession>,
+    /// How many changes were imported.
     pub changes: usize,
+    /// How many file contents were new to the store.
     pub blobs: usize,
     /// Points that an agent made with a state, which the bundle does not include.
     pub steps_without_state: usize,
@@ -38,25 +47,32 @@ pub struct ImportAnswer {
     pub passed_over: Option<ImportSkips>,
 }
 
+/// An imported point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportedPoint {
+    /// Its id in this workspace.
     pub id: Id,
     /// Its id where it comes from; `null` with `--from`.
     pub was: Option<Id>,
+    /// Its label in this workspace.
     pub label: Option<String>,
+    /// The first words of its prompt.
     pub description: String,
     /// Only with `--from`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_ids: Option<Vec<String>>,
 }
 
+/// An imported session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportedSession {
+    /// Its id in this workspace.
     pub id: String,
+    /// Its id where it comes from.
     pub was: Option<String>,
 }
 
@@ -69,6 +85,7 @@ pub struct ImportSkips {
     pub known: usize,
     /// Prompts whose files the agent did not keep.
     pub without_files: usize,
+    /// Damaged lines of transcripts.
     pub damaged_lines: usize,
     /// Files whose copies are gone.
     pub lost: Vec<FilePath>,

@@ -6,6 +6,15 @@
 //!
 //! Keys are camelCase, but an agent's own checkpoints keep the snake_case names it saved them with.
 //! Absent and `null` differ: a key that can be absent is marked `skip_serializing_if`.
+//!
+//! ```
+//! let printed = r#"{"ok":true,"damage":[]}"#; // by `takeback verify --json`
+//! let answer: takeback_answers::VerifyAnswer = serde_json::from_str(printed)?;
+//! assert!(answer.ok && answer.damage.is_empty());
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+#![warn(missing_docs)]
 
 mod agent;
 mod exchange;
@@ -73,6 +82,7 @@ pub struct Id(#[cfg_attr(feature = "schema", schemars(length(equal = 16)))] pub 
 pub struct Time(pub String);
 
 impl Id {
+    /// The id with this text.
     pub fn new(id: impl Display) -> Self {
         Self(id.to_string())
     }

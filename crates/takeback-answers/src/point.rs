@@ -15,30 +15,50 @@ pub type DiffAnswer = Vec<FileDiff>;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Point {
+    /// Its id.
     pub id: Id,
+    /// Its position in the log.
     pub seq: u64,
+    /// What made it.
     pub kind: PointKind,
+    /// The session whose prompt or step made it.
     pub session: Option<String>,
+    /// The agent's ids of the prompt.
     pub message_ids: Vec<String>,
+    /// The first words of the prompt.
     pub description: String,
+    /// Its label.
     pub label: Option<String>,
+    /// Whether it is pinned.
     pub pinned: bool,
+    /// When it was made.
     pub created_at: Time,
+    /// Files that changed after it.
     pub files_changed: usize,
+    /// Lines added after it.
     pub insertions: usize,
+    /// Lines removed after it.
     pub deletions: usize,
+    /// Paths whose contents were not captured after it.
     pub not_captured: usize,
     /// Paths that could not be read when the point was made; left out if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unreadable: usize,
+    /// Whether an agent's checkpoint names it.
     pub has_state: bool,
+    /// How the tree was read for it.
     #[serde(rename = "vouchedBy")]
     pub basis: PointBasis,
 }
 
+/// What made a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[expect(
+    missing_docs,
+    reason = "the JSON words are the variants; a comment on each would change the schema"
+)]
 pub enum PointKind {
     Prompt,
     Manual,
@@ -63,6 +83,10 @@ impl PointKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[expect(
+    missing_docs,
+    reason = "the JSON words are the variants; a comment on each would change the schema"
+)]
 pub enum PointBasis {
     Scan,
     Watch,
@@ -73,11 +97,14 @@ pub enum PointBasis {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ShowAnswer {
+    /// The point.
     #[serde(flatten)]
     pub point: Point,
     /// The whole prompt; `null` if no prompt made the point, or it is not known.
     pub prompt: Option<String>,
+    /// The state of the user's git repository, if there is one.
     pub git: Option<GitState>,
+    /// The changes after it, oldest first.
     pub changes: Vec<Change>,
     /// The calls that the authors of the changes name, once each.
     pub calls: Vec<Call>,
@@ -88,7 +115,9 @@ pub struct ShowAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GitState {
+    /// The commit that is checked out.
     pub head: Option<String>,
+    /// The branch that is checked out.
     pub branch: Option<String>,
 }
 
@@ -97,8 +126,11 @@ pub struct GitState {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Call {
+    /// Its session.
     pub session: String,
+    /// Its id within the session.
     pub id: String,
+    /// Its tool.
     pub tool: String,
     /// For a shell call only.
     pub command: Option<String>,
@@ -109,11 +141,17 @@ pub struct Call {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointAnswer {
+    /// The point's id.
     pub id: Id,
+    /// Its position in the log.
     pub seq: u64,
+    /// Its label.
     pub label: Option<String>,
+    /// How many changes were recorded with it.
     pub changes: usize,
+    /// How many paths were not captured.
     pub not_captured: usize,
+    /// What could not be read.
     pub unreadable: Vec<Unreadable>,
 }
 
@@ -122,12 +160,19 @@ pub struct CheckpointAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RunAnswer {
+    /// The point before the command.
     pub point: Option<Id>,
+    /// The command's session.
     pub session: String,
+    /// The command's exit code.
     pub exit_code: u8,
+    /// What the command changed.
     pub changes: Vec<FileDiff>,
+    /// Paths whose contents were not captured.
     pub not_captured: Vec<Note>,
+    /// Files first seen while it ran.
     pub first_seen: Vec<FirstSeen>,
+    /// What could not be read.
     pub unreadable: Vec<Unreadable>,
 }
 

@@ -14,24 +14,37 @@ use crate::{FirstSeen, Id, Note, PathEvidence, Problem, Time};
 pub struct Receipt {
     /// Everything planned was done, with no conflict, error or missing contents.
     pub success: bool,
+    /// The id of the rewind; `null` in a dry run, and if nothing was done.
     pub rewind: Option<Id>,
+    /// The point that was restored; `null` for an undo or redo.
     pub point: Option<Id>,
     /// A rewind to this point restores the files as they were before; `null` in a dry run.
     pub safety_point: Option<Id>,
+    /// Files that were written.
     pub restored_files: Vec<String>,
+    /// Files that were deleted.
     pub deleted_files: Vec<String>,
     /// The exact bytes of restored and deleted names that are not UTF-8, as base64, by their text: one for each
     /// time it occurs in `restoredFiles`, then in `deletedFiles`. Left out if all names are UTF-8.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paths_base64: BTreeMap<String, Vec<String>>,
+    /// Files from which only the agent's part was taken out.
     pub merged_files: Vec<Note>,
+    /// Files left as they are because they are not the agent's.
     pub kept_files: Vec<Note>,
+    /// Files first seen since the point; they are kept.
     pub first_seen: Vec<FirstSeen>,
+    /// Files in which the agent's and other changes overlap; they are kept.
     pub conflicts: Vec<Note>,
+    /// Files whose author is unclear; they are kept.
     pub ambiguous: Vec<Note>,
+    /// Files whose earlier contents were not captured.
     pub not_captured: Vec<Note>,
+    /// How the authors of the taken back changes are known.
     pub evidence: Vec<PathEvidence>,
+    /// Remarks about single files.
     pub notes: Vec<Note>,
+    /// Files that could not be written.
     pub errors: Vec<Problem>,
     /// The agent's state that was moved together with the files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,6 +65,7 @@ pub struct Receipt {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewAnswer {
+    /// What would be done.
     #[serde(flatten)]
     pub receipt: Receipt,
     /// `point:rewind` with this mark does what this preview shows, or nothing.
@@ -63,7 +77,9 @@ pub struct PreviewAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StateReceipt {
+    /// The execution.
     pub execution: String,
+    /// The branch.
     pub branch: String,
     /// The branch's newest checkpoint afterwards.
     pub checkpoint: Option<String>,
@@ -71,6 +87,7 @@ pub struct StateReceipt {
     pub moved: bool,
     /// It was not moved because the agent has saved newer checkpoints since.
     pub stays: bool,
+    /// Why the state was not moved, if it failed.
     pub error: Option<String>,
 }
 
@@ -79,10 +96,15 @@ pub struct StateReceipt {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Window {
+    /// The call's session.
     pub session: String,
+    /// The call.
     pub call: String,
+    /// The call's tool.
     pub tool: String,
+    /// The command, for a shell call.
     pub command: Option<String>,
+    /// How many paths changed.
     pub paths: usize,
 }
 
@@ -91,9 +113,11 @@ pub struct Window {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ActiveSession {
+    /// The session.
     pub session: String,
     /// The tool of an open call whose process is alive; `null` if only its last event is recent.
     pub tool: Option<String>,
+    /// When its last event was recorded.
     pub last_event_at: Time,
 }
 
@@ -102,6 +126,7 @@ pub struct ActiveSession {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Conversation {
+    /// The agent's name.
     pub agent: String,
     /// The agent's own id of it.
     pub session: String,
@@ -119,11 +144,15 @@ pub struct Conversation {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RecoverAnswer {
+    /// The interrupted rewinds that were finished.
     pub finished: Vec<Receipt>,
+    /// Stages of rewinds that had not started, now removed.
     pub cleared_stages: usize,
     /// Folders, from the root, that are named like a stage and do not belong to this store.
     pub left_stages: Vec<String>,
+    /// Waiting events that were recorded.
     pub drained_events: usize,
+    /// Whether the root noted in the store was corrected.
     pub mended_root: bool,
 }
 
@@ -132,5 +161,6 @@ pub struct RecoverAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RecoverPreview {
+    /// Whether a rewind was interrupted.
     pub interrupted_rewind: bool,
 }

@@ -11,7 +11,9 @@ use crate::{FilePath, Id, Note, Point};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum RecordAnswer {
+    /// The event is durable.
     Recorded(RecordedEvent),
+    /// The event was not recorded.
     Refused(RefusedEvent),
 }
 
@@ -20,14 +22,21 @@ pub enum RecordAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RecordedEvent {
+    /// Always true.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub ok: bool,
+    /// The kind of event.
     pub event: String,
+    /// The head of the log.
     pub seq: u64,
+    /// The point that the event made, if any.
     pub point: Option<Id>,
+    /// Paths whose contents were not captured.
     pub not_captured: Vec<Note>,
+    /// The copies that were saved.
     #[serde(flatten)]
     pub copies: Option<FileCopies>,
+    /// The checkpoint that was saved.
     #[serde(flatten)]
     pub step: Option<RecordedStep>,
 }
@@ -50,7 +59,9 @@ pub struct FileCopies {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileCopy {
+    /// Its id in `checkpoint:list`.
     pub id: Id,
+    /// The file.
     #[serde(flatten)]
     pub path: FilePath,
 }
@@ -71,11 +82,13 @@ pub struct RecordedStep {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedEvent {
+    /// Always false.
     #[cfg_attr(feature = "schema", schemars(extend("const" = false)))]
     pub ok: bool,
     /// Absent if the line is not an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
+    /// Why.
     pub error: String,
 }
 
@@ -84,7 +97,9 @@ pub struct RefusedEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HookAnswer {
+    /// Whether the event was recorded as it should be.
     pub ok: bool,
+    /// What the log is missing, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -94,15 +109,21 @@ pub struct HookAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileCheckpoint {
+    /// Its id.
     pub id: Id,
+    /// The session.
     pub session_id: String,
+    /// The message.
     pub message_id: String,
+    /// The file.
     #[serde(flatten)]
     pub path: FilePath,
+    /// Its contents, if they are UTF-8.
     pub original_content: Option<String>,
     /// Bytes that are not UTF-8; `originalContent` is null then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_content_base64: Option<String>,
+    /// Whether the file existed.
     pub file_existed: bool,
     /// Milliseconds since 1970, UTC.
     pub created_at: i64,
@@ -127,6 +148,7 @@ pub struct SubscribeAnswer {
 pub struct PointCreated {
     /// The root of the workspace.
     pub workspace: String,
+    /// The new point.
     pub point: Point,
 }
 
@@ -135,29 +157,42 @@ pub struct PointCreated {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServerInfo {
+    /// `takeback`.
     pub name: String,
+    /// The server's version.
     pub version: String,
     /// Keys and methods may be added without a new number.
     pub protocol: u32,
+    /// The server's process.
     pub pid: u32,
+    /// Takeback's home.
     pub home: String,
+    /// The folder in which the server was started.
     pub workspace: String,
     /// The user's own setting.
     pub allow_agent_rewind: bool,
     /// It was started with `--watch`.
     pub watch: bool,
+    /// The names of all methods.
     pub methods: Vec<String>,
+    /// What a client may send and leave unread.
     pub limits: ServerLimits,
 }
 
+/// Limits for clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServerLimits {
+    /// Bytes of a message.
     pub message_bytes: usize,
+    /// Calls in a batch.
     pub batch_calls: usize,
+    /// Bytes of answers that the client has not read.
     pub unread_bytes: usize,
+    /// How long a client may read nothing, in milliseconds.
     pub stall_ms: u64,
+    /// Concurrent clients.
     pub clients: usize,
 }
 
@@ -166,12 +201,19 @@ pub struct ServerLimits {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServerStatus {
+    /// The root of the workspace.
     pub root: String,
+    /// Whether recording is on.
     pub recording: bool,
+    /// The head of the log.
     pub seq: u64,
+    /// How many points there are.
     pub points: usize,
+    /// How many sessions there are.
     pub sessions: usize,
+    /// How many turns are open.
     pub open_turns: usize,
+    /// How many calls are open.
     pub open_calls: usize,
     /// The newest.
     pub point: Option<Point>,
@@ -179,11 +221,13 @@ pub struct ServerStatus {
     pub watch: Option<WatchState>,
 }
 
-/// How many folders are watched, or why the next snapshot scans everything: the other one is `null`.
+/// How many folders are watched, or why the next point scans everything: the other one is `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WatchState {
+    /// How many folders are watched.
     pub folders: Option<usize>,
+    /// Why the next point scans everything.
     pub why: Option<String>,
 }

@@ -12,14 +12,21 @@ pub type SessionsAnswer = Vec<Session>;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
+    /// Its id.
     pub id: String,
+    /// The agent's name, if known.
     pub agent: Option<String>,
     /// The session it was resumed or forked from.
     pub parent: Option<String>,
+    /// When it started.
     pub started_at: Time,
+    /// When it ended.
     pub ended_at: Option<Time>,
+    /// When it was archived.
     pub archived_at: Option<Time>,
+    /// Whether a turn is open and the agent may be alive.
     pub at_work: bool,
+    /// How many points it has.
     pub points: usize,
     /// The first prompt that is kept.
     pub description: String,
@@ -30,8 +37,11 @@ pub struct Session {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ArchiveAnswer {
+    /// The session.
     pub session: String,
+    /// When it was archived.
     pub archived_at: Option<Time>,
+    /// How many days its data is kept.
     pub kept_days: u64,
 }
 
@@ -40,7 +50,9 @@ pub struct ArchiveAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionDeletePreview {
+    /// The session and its subagents.
     pub sessions: Vec<String>,
+    /// How many points would be deleted.
     pub points: usize,
     /// Points with a label or a pin.
     pub marked: usize,

@@ -11,24 +11,38 @@ use crate::{Id, Note, Time};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckpointRecord {
+    /// Its id.
     pub id: String,
+    /// Its execution.
     pub execution_id: String,
+    /// The name of the step.
     pub step_name: String,
+    /// The number of the step.
     pub step_index: u32,
     /// The first is 1.
     pub attempt: NonZeroU32,
+    /// Its branch.
     pub branch: String,
+    /// The checkpoint before it on the branch.
     pub parent: Option<String>,
+    /// When it was made.
     pub timestamp: Time,
+    /// How the step ended.
     pub status: CheckpointStatus,
+    /// Why the step failed.
     pub error: Option<String>,
     /// The point with its files; `null`: none, or expired.
     pub point: Option<Id>,
 }
 
+/// How a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the JSON words are the variants; a comment on each would change the schema"
+)]
 pub enum CheckpointStatus {
     Success,
     Failed,
@@ -39,11 +53,16 @@ pub enum CheckpointStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checkpoint {
+    /// Everything but its values.
     #[serde(flatten)]
     pub record: CheckpointRecord,
+    /// The agent's state.
     pub state: Value,
+    /// The agent's context.
     pub context: Value,
+    /// The agent's variables.
     pub variables: Value,
+    /// The agent's metadata.
     pub metadata: Value,
 }
 
@@ -51,10 +70,12 @@ pub struct Checkpoint {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SaveAnswer {
+    /// The saved checkpoint.
     #[serde(flatten)]
     pub record: CheckpointRecord,
     /// False if the same checkpoint was saved before.
     pub is_new: bool,
+    /// Paths whose contents were not captured.
     pub not_captured: Vec<Note>,
 }
 
@@ -64,7 +85,9 @@ pub struct SaveAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum StateListAnswer {
+    /// All executions.
     Executions(Vec<Execution>),
+    /// The checkpoints of one execution.
     Checkpoints(Vec<CheckpointRecord>),
 }
 
@@ -72,10 +95,13 @@ pub enum StateListAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Execution {
+    /// Its id.
     pub execution_id: String,
     /// The current one first.
     pub branches: Vec<String>,
+    /// Its session.
     pub session: Option<String>,
+    /// How many checkpoints it has.
     pub checkpoints: u64,
     /// The newest checkpoint of the current branch.
     pub head: Option<CheckpointRecord>,
@@ -85,6 +111,7 @@ pub struct Execution {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResumeAnswer {
+    /// The checkpoint to continue from.
     #[serde(flatten)]
     pub checkpoint: Checkpoint,
     /// Intended, with no receipt: they may or may not have happened.
@@ -97,12 +124,17 @@ pub struct ResumeAnswer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effect {
+    /// The agent's name for it.
     pub key: String,
+    /// The step it belongs to.
     pub step_index: Option<u32>,
+    /// What the agent intended.
     pub intent: Value,
+    /// When the intent was noted.
     pub intended_at: Time,
     /// `null` also if that is the receipt: `received_at` says which.
     pub receipt: Option<Value>,
+    /// When the receipt was noted.
     pub received_at: Option<Time>,
 }
 
@@ -110,7 +142,9 @@ pub struct Effect {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectAnswer {
+    /// The execution.
     pub execution_id: String,
+    /// The effect.
     #[serde(flatten)]
     pub effect: Effect,
     /// False if it was recorded before; the answer is that record.
@@ -121,8 +155,11 @@ pub struct EffectAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WithdrawAnswer {
+    /// The execution.
     pub execution_id: String,
+    /// The effect.
     pub key: String,
+    /// Whether it was withdrawn.
     pub withdrawn: bool,
 }
 
@@ -152,7 +189,9 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateForkAnswer {
+    /// The execution.
     pub execution_id: String,
+    /// The new branch.
     pub branch: String,
     /// The checkpoint that the branch starts from.
     pub from: String,
@@ -162,10 +201,13 @@ pub struct StateForkAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateDeleteAnswer {
+    /// The execution.
     pub execution_id: String,
     /// `null`: the whole execution.
     pub id: Option<String>,
+    /// How many checkpoints it has.
     pub checkpoints: u64,
+    /// False in a dry run.
     pub deleted: bool,
 }
 
@@ -173,8 +215,10 @@ pub struct StateDeleteAnswer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateExport {
+    /// Everything before the checkpoints.
     #[serde(flatten)]
     pub head: StateExportHead,
+    /// The checkpoints of all branches.
     pub checkpoints: Vec<Checkpoint>,
 }
 
@@ -182,16 +226,21 @@ pub struct StateExport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateExportHead {
+    /// The execution.
     pub execution_id: String,
+    /// Its session.
     pub session: Option<String>,
     /// The current one first.
     pub branches: Vec<Branch>,
+    /// Its effects.
     pub effects: Vec<Effect>,
 }
 
+/// A branch of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Branch {
+    /// Its name.
     pub name: String,
     /// Its newest checkpoint.
     pub head: Option<String>,
@@ -201,7 +250,10 @@ pub struct Branch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateExportAnswer {
+    /// The execution.
     pub execution_id: String,
+    /// The file that was written.
     pub file: String,
+    /// How many checkpoints it has.
     pub checkpoints: usize,
 }

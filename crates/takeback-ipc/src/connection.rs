@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::Limits;
 use crate::frame::{Frame, FrameError, FrameReader};
 use crate::id_scanner::id_in;
-use crate::outlet::{Gone, Outlet};
+use crate::outlet::{DisconnectedError, Outlet};
 use crate::rpc::{Call, Fault, InvalidRequest, Message, Request, answer, read};
 
 /// The result of a call.
@@ -107,7 +107,7 @@ fn listen(
             }
             Frame::Whole(bytes) => answer_frame(bytes, connection, methods),
         };
-        if let Some(Err(Gone)) = answered.map(|text| outlet.send(&text)) {
+        if let Some(Err(DisconnectedError)) = answered.map(|text| outlet.send(&text)) {
             return Ok(());
         }
     }

@@ -7,6 +7,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use crate::id_scanner::IdScanner;
 
+/// How messages are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// One JSON text per line.
@@ -15,8 +16,10 @@ pub enum Framing {
     Headers,
 }
 
+/// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
+    /// A complete message.
     Whole(Vec<u8>),
     /// Longer than the limit, and skipped.
     TooLarge {
@@ -25,17 +28,24 @@ pub enum Frame {
     },
 }
 
+/// Why the next frame could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
+    /// Reading failed.
     #[error("the connection failed")]
     Io(#[source] io::Error),
+    /// The headers are invalid.
     #[error("no frame begins here: {why}")]
-    Header { why: &'static str },
+    Header {
+        /// What is wrong with them.
+        why: &'static str,
+    },
 }
 
 /// Bounds the memory that a client can use before its first frame.
 const LONGEST_HEADER: usize = 8 << 10;
 
+/// Splits a stream into frames.
 pub struct FrameReader<R> {
     reader: BufReader<R>,
     framing: Option<Framing>,
@@ -43,6 +53,7 @@ pub struct FrameReader<R> {
 }
 
 impl<R: Read> FrameReader<R> {
+    /// Reads frames of at most `limit` bytes.
     pub fn new(reader: R, limit: usize) -> Self {
         Self { reader: BufReader::with_capacity(64 << 10, reader), framing: None, limit }
     }

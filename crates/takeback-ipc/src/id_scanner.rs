@@ -11,7 +11,7 @@ const LONGEST: usize = 256;
 /// Reads the bytes of a message in pieces.
 #[derive(Debug)]
 pub(crate) struct IdScanner {
-    at: At,
+    at: Position,
     is_escaped: bool,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -20,7 +20,7 @@ pub(crate) struct IdScanner {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
+enum Position {
     Start,
     BeforeKey,
     Key,
@@ -36,7 +36,7 @@ enum At {
 impl IdScanner {
     pub(crate) fn new() -> Self {
         Self {
-            at: At::Start,
+            at: Position::Start,
             is_escaped: false,
             key: Vec::new(),
             value: Vec::new(),
@@ -58,46 +58,46 @@ impl IdScanner {
         is_id(&id).then_some(id)
     }
 
-    fn after(&mut self, byte: u8) -> At {
+    fn after(&mut self, byte: u8) -> Position {
         let is_space = byte.is_ascii_whitespace();
         match (self.at, byte) {
-            (At::Over, _) => At::Over,
-            (At::Start | At::BeforeKey | At::AfterKey, _) if is_space => self.at,
-            (At::Start, b'{') => At::BeforeKey,
-            (At::BeforeKey, b'"') => {
+            (Position::Over, _) => Position::Over,
+            (Position::Start | Position::BeforeKey | Position::AfterKey, _) if is_space => self.at,
+            (Position::Start, b'{') => Position::BeforeKey,
+            (Position::BeforeKey, b'"') => {
                 self.key.clear();
-                At::Key
+                Position::Key
             }
-            (At::Key, b'"') if !self.is_escaped => At::AfterKey,
-            (At::Key, byte) => {
+            (Position::Key, b'"') if !self.is_escaped => Position::AfterKey,
+            (Position::Key, byte) => {
                 push(&mut self.key, byte);
                 self.is_escaped = byte == b'\\' && !self.is_escaped;
-                At::Key
+                Position::Key
             }
-            (At::AfterKey, b':') => {
+            (Position::AfterKey, b':') => {
                 self.value.clear();
-                At::Value { depth: 0, in_text: false }
+                Position::Value { depth: 0, in_text: false }
             }
-            (At::Value { depth, in_text }, byte) => self.in_value(depth, in_text, byte),
-            (At::Start | At::BeforeKey | At::AfterKey, _) => At::Over,
+            (Position::Value { depth, in_text }, byte) => self.in_value(depth, in_text, byte),
+            (Position::Start | Position::BeforeKey | Position::AfterKey, _) => Position::Over,
         }
     }
 
-    fn in_value(&mut self, depth: usize, in_text: bool, byte: u8) -> At {
+    fn in_value(&mut self, depth: usize, in_text: bool, byte: u8) -> Position {
         let next = match byte {
             _ if in_text => {
                 let ends = byte == b'"' && !self.is_escaped;
                 self.is_escaped = byte == b'\\' && !self.is_escaped;
-                At::Value { depth, in_text: !ends }
+                Position::Value { depth, in_text: !ends }
             }
-            b'"' => At::Value { depth, in_text: true },
-            b'{' | b'[' => At::Value { depth: depth + 1, in_text },
-            b',' if depth == 0 => At::BeforeKey,
-            b'}' | b']' if depth == 0 => At::Over,
-            b'}' | b']' => At::Value { depth: depth - 1, in_text },
-            _ => At::Value { depth, in_text },
+            b'"' => Position::Value { depth, in_text: true },
+            b'{' | b'[' => Position::Value { depth: depth + 1, in_text },
+            b',' if depth == 0 => Position::BeforeKey,
+            b'}' | b']' if depth == 0 => Position::Over,
+            b'}' | b']' => Position::Value { depth: depth - 1, in_text },
+            _ => Position::Value { depth, in_text },
         };
-        if matches!(next, At::Value { .. }) {
+        if matches!(next, Position::Value { .. }) {
             push(&mut self.value, byte);
         } else if self.key == b"id" {
             self.is_ambiguous |= self.found.is_some();

@@ -4,6 +4,19 @@
 //! the caller answers them ([`connection`]). Answers wait in a bounded queue until the client reads
 //! them ([`outlet`]). [`socket`] serves many clients at once, all of them processes of the same
 //! user. This crate knows no methods.
+//!
+//! ```
+//! use takeback_ipc::{Limits, RawValue, serve};
+//!
+//! let (request, mut answer) = (br#"{"jsonrpc":"2.0","id":1,"method":"hello"}"#, Vec::new());
+//! serve(&request[..], &mut answer, &Limits::default(), || {}, &mut |call, _| {
+//!     Ok(RawValue::from_string(format!("{:?}", call.method)).expect("a JSON string"))
+//! })?;
+//! assert_eq!(answer, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"hello\"}\n");
+//! # Ok::<(), takeback_ipc::frame::FrameError>(())
+//! ```
+
+#![warn(missing_docs)]
 
 mod id_scanner;
 pub mod frame;

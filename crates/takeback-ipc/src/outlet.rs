@@ -15,16 +15,16 @@ use crate::rpc::notification;
 /// The client is gone.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the client is gone")]
-pub struct Gone;
+pub struct DisconnectedError;
 
 /// The sending end. Any thread may hold one.
 #[derive(Debug, Clone)]
 pub struct Outlet {
-    shared: Arc<Shared>,
+    shared: Arc<SharedQueue>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedQueue {
     queue: Mutex<Queue>,
     changed: Condvar,
     most: usize,
@@ -51,22 +51,23 @@ impl Outlet {
             ended: false,
             gone: false,
         };
-        let shared = Shared { queue: Mutex::new(queue), changed: Condvar::new(), most };
+        let shared = SharedQueue { queue: Mutex::new(queue), changed: Condvar::new(), most };
         Self { shared: Arc::new(shared) }
     }
 
     /// Sends a notification. Waits while the queue is full.
-    pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<(), Gone> {
+    pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<(), DisconnectedError> {
         self.send(&notification(method, params))
     }
 
+    /// Whether messages no longer reach the client.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         let queue = self.queue();
         queue.gone || queue.ended
     }
 
-    pub(crate) fn send(&self, text: &str) -> Result<(), Gone> {
+    pub(crate) fn send(&self, text: &str) -> Result<(), DisconnectedError> {
         let mut queue = self.queue();
         let message = queue.framing.framed(text);
         while !(queue.gone
@@ -77,7 +78,7 @@ impl Outlet {
             queue = self.shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
         if queue.gone || queue.ended {
-            return Err(Gone);
+            return Err(DisconnectedError);
         }
         queue.bytes += message.len();
         queue.waiting.push_back(message);

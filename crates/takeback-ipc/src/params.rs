@@ -27,7 +27,7 @@ impl Params {
     }
 
     /// Parameters by name. An unknown name, or more values than `names`, is an error.
-    pub fn named(&self, names: &[&str]) -> Result<Named, Fault> {
+    pub fn named(&self, names: &[&str]) -> Result<NamedParams, Fault> {
         let wrong = |error: serde_json::Error| Fault::invalid_params(error.to_string());
         let text = self.text();
         if !text.starts_with('[') {
@@ -38,7 +38,7 @@ impl Params {
                     "unknown parameter {strange}; expected: {}",
                     names.join(", ")
                 ))),
-                None => Ok(Named(given)),
+                None => Ok(NamedParams(given)),
             };
         }
         let given: Vec<Box<RawValue>> = serde_json::from_str(text).map_err(wrong)?;
@@ -47,20 +47,22 @@ impl Params {
             return Err(Fault::invalid_params(format!("at most {most} parameters are allowed")));
         }
         let names = names.iter().map(|name| (*name).to_owned());
-        Ok(Named(names.zip(given).collect()))
+        Ok(NamedParams(names.zip(given).collect()))
     }
 }
 
 /// Parameters by name. `null` counts as missing.
 #[derive(Debug, Clone)]
-pub struct Named(BTreeMap<String, Box<RawValue>>);
+pub struct NamedParams(BTreeMap<String, Box<RawValue>>);
 
-impl Named {
+impl NamedParams {
+    /// The value of a parameter that must be present.
     pub fn required<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
         self.optional(name)?
             .ok_or_else(|| Fault::invalid_params(format!("the parameter {name} is missing")))
     }
 
+    /// The value of a parameter, or `None` if it is missing.
     pub fn optional<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Fault> {
         let Some(written) = self.raw(name) else { return Ok(None) };
         serde_json::from_str(written)
@@ -68,6 +70,7 @@ impl Named {
             .map_err(|error| Fault::invalid_params(format!("the parameter {name}: {error}")))
     }
 
+    /// The value of a parameter, or its type's default if it is missing.
     pub fn or_default<T: DeserializeOwned + Default>(&self, name: &str) -> Result<T, Fault> {
         Ok(self.optional(name)?.unwrap_or_default())
     }

@@ -12,24 +12,34 @@ use crate::params::Params;
 pub struct Call {
     /// Separated by a colon, even if the client wrote a slash.
     pub method: String,
+    /// Its parameters.
     pub params: Params,
 }
 
 /// The error of a call, as the client receives it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fault {
+    /// The JSON-RPC error code.
     pub code: i32,
+    /// What is wrong, for people.
     pub message: String,
+    /// An object with `kind`, and more for some errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
 impl Fault {
+    /// The message is not JSON.
     pub const PARSE: i32 = -32700;
+    /// The message is not a valid request.
     pub const INVALID_REQUEST: i32 = -32600;
+    /// There is no such method.
     pub const NO_METHOD: i32 = -32601;
+    /// The parameters are invalid.
     pub const INVALID_PARAMS: i32 = -32602;
+    /// The call failed.
     pub const INTERNAL: i32 = -32603;
+    /// The answer would be too large.
     pub const ANSWER_TOO_LARGE: i32 = -32011;
 
     /// `kind`: a stable word for programs.
@@ -46,22 +56,27 @@ impl Fault {
         self
     }
 
+    /// The message is not JSON.
     pub fn parse(message: impl Into<String>) -> Self {
         Self::new(Self::PARSE, "parse", message)
     }
 
+    /// The message is not a valid request.
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(Self::INVALID_REQUEST, "invalidRequest", message)
     }
 
+    /// There is no method `name`.
     pub fn no_method(name: &str) -> Self {
         Self::new(Self::NO_METHOD, "unknownMethod", format!("unknown method {name}"))
     }
 
+    /// The parameters are invalid.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(Self::INVALID_PARAMS, "invalidParams", message)
     }
 
+    /// The call failed.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Self::INTERNAL, "error", message)
     }

@@ -25,14 +25,33 @@ use crate::outlet::Outlet;
 use crate::rpc::{Call, Fault, answer};
 use crate::{Framing, Limits};
 
+/// Why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
+    /// Another server listens there.
     #[error("another server already listens at {path}")]
-    Taken { path: PathBuf },
+    Taken {
+        /// The socket's path.
+        path: PathBuf,
+    },
+    /// The path cannot hold a socket.
     #[error("{path} cannot be used for a socket: {why}")]
-    Unfit { path: PathBuf, why: &'static str },
+    Unfit {
+        /// The socket's path.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The system refused.
     #[error("{path} cannot be used for a socket ({doing})")]
-    Io { path: PathBuf, doing: &'static str, source: io::Error },
+    Io {
+        /// The socket's path.
+        path: PathBuf,
+        /// What was being done.
+        doing: &'static str,
+        /// The cause.
+        source: io::Error,
+    },
 }
 
 /// A bound socket. It holds a lock, so that no other server listens at the same path.
@@ -89,6 +108,7 @@ impl Socket {
         Ok(Self { listener, path, number, held, spare })
     }
 
+    /// The socket's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -147,7 +167,8 @@ pub fn answers(path: &Path) -> bool {
 
 /// When a server ends on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Idle {
+pub enum IdlePolicy {
+    /// Never.
     Stays,
     /// After this long without a client.
     Exits(Duration),
@@ -159,7 +180,7 @@ pub enum Idle {
 pub fn serve_all<M>(
     mut socket: Socket,
     limits: &Limits,
-    idle: Idle,
+    idle: IdlePolicy,
     stop: BorrowedFd<'_>,
     connect: &(dyn Fn() -> M + Sync),
 ) -> io::Result<()>
@@ -175,8 +196,8 @@ where
                 last_seen = Instant::now();
             }
             let patience = match idle {
-                Idle::Stays => None,
-                Idle::Exits(after) => Some(after.saturating_sub(last_seen.elapsed())),
+                IdlePolicy::Stays => None,
+                IdlePolicy::Exits(after) => Some(after.saturating_sub(last_seen.elapsed())),
             };
             if patience.is_some_and(|patience| patience.is_zero()) {
                 // A client may have connected since the last poll; serve it.
@@ -192,9 +213,9 @@ where
                 return Ok(());
             }
             match wait(&socket, stop, patience)? {
-                Wake::Stop => break,
-                Wake::Client => accept_all(scope, &mut socket, clients, limits, connect)?,
-                Wake::Timeout => {}
+                WakeReason::Stop => break,
+                WakeReason::Client => accept_all(scope, &mut socket, clients, limits, connect)?,
+                WakeReason::Timeout => {}
             }
         }
         socket.retire();
@@ -203,13 +224,17 @@ where
     })
 }
 
-enum Wake {
+enum WakeReason {
     Client,
     Stop,
     Timeout,
 }
 
-fn wait(socket: &Socket, stop: BorrowedFd<'_>, patience: Option<Duration>) -> io::Result<Wake> {
+fn wait(
+    socket: &Socket,
+    stop: BorrowedFd<'_>,
+    patience: Option<Duration>,
+) -> io::Result<WakeReason> {
     /// How often to check for the last client's disconnect and for the socket file.
     const TICK: Duration = Duration::from_millis(500);
     /// The same while the server has no idle limit and its file is in place.
@@ -225,13 +250,13 @@ fn wait(socket: &Socket, stop: BorrowedFd<'_>, patience: Option<Duration>) -> io
         PollFd::from_borrowed_fd(stop, PollFlags::IN),
     ];
     match poll(&mut on, timeout.as_ref()) {
-        Err(rustix::io::Errno::INTR) => return Ok(Wake::Timeout),
+        Err(rustix::io::Errno::INTR) => return Ok(WakeReason::Timeout),
         polled => polled?,
     };
     Ok(match (on[0].revents().is_empty(), on[1].revents().is_empty()) {
-        (_, false) => Wake::Stop,
-        (false, true) => Wake::Client,
-        (true, true) => Wake::Timeout,
+        (_, false) => WakeReason::Stop,
+        (false, true) => WakeReason::Client,
+        (true, true) => WakeReason::Timeout,
     })
 }
 
@@ -342,13 +367,13 @@ pub const TOO_MANY: i32 = -32099;
 /// The connected clients.
 #[derive(Debug, Default)]
 struct Clients {
-    connected: Mutex<Streams>,
+    connected: Mutex<ClientStreams>,
     /// No new call may start.
     ended: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Streams {
+struct ClientStreams {
     streams: HashMap<u64, UnixStream>,
     next: u64,
 }
@@ -360,7 +385,7 @@ struct ClientGuard<'a> {
 }
 
 impl Clients {
-    fn connected(&self) -> MutexGuard<'_, Streams> {
+    fn connected(&self) -> MutexGuard<'_, ClientStreams> {
         self.connected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -41,18 +41,41 @@ pub struct Backend {
 /// Whether a call may be repeated when its outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// It reads only, and may be repeated.
     Read,
+    /// It changes something, and must not be repeated.
     Change,
 }
 
+/// Why a call has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
+    /// The program could not be started.
     #[error("cannot start {program}: {source}")]
-    NotStarted { program: PathBuf, source: std::io::Error },
+    NotStarted {
+        /// The program.
+        program: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The program ended before it answered.
     #[error("{program} ended before it answered{}", after(.last_lines))]
-    Ended { program: PathBuf, kind: Kind, last_lines: String },
+    Ended {
+        /// The program.
+        program: PathBuf,
+        /// Whether the call may have changed something.
+        kind: Kind,
+        /// The last lines of its standard error.
+        last_lines: String,
+    },
+    /// The program printed something that is not an answer.
     #[error("cannot parse the answer of {program}: {line}")]
-    NoAnswer { program: PathBuf, line: String },
+    NoAnswer {
+        /// The program.
+        program: PathBuf,
+        /// What it printed.
+        line: String,
+    },
     /// The program's own error.
     #[error("{}", .0.message)]
     Refused(Fault),
@@ -61,17 +84,22 @@ pub enum CallError {
 /// A JSON-RPC error of `takeback serve`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Fault {
+    /// The JSON-RPC error code.
     pub code: i64,
+    /// What is wrong.
     pub message: String,
+    /// The kind of error, and what to do.
     #[serde(default)]
     pub data: FaultData,
 }
 
+/// The data of a fault.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct FaultData {
     /// The kind of error: `noStore`, `unknownPoint`, ….
     pub kind: String,
+    /// What to do next.
     pub hint: Option<String>,
 }
 
@@ -105,6 +133,7 @@ struct WireAnswer {
 }
 
 impl Backend {
+    /// A backend that starts the program at its first call.
     #[must_use]
     pub fn new(options: BackendOptions, log: Log) -> Self {
         Self { options, log, running: Mutex::new(None) }

@@ -3,7 +3,7 @@
 //! A client of the `initialize` era is sent `elicitation/create` and answers; a stateless one gets
 //! `input_required` back, asks, and calls again with the answer. In both, the permission is for what was
 //! shown: the preview has a mark, `takeback` rewinds only a plan with the same mark, and another mark is
-//! another question. It is good once: an answer uses its question up.
+//! another question. A permission is valid once: an answer closes its question.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
@@ -18,7 +18,7 @@ use rmcp::service::RequestContext;
 use takeback_answers::{Point, PreviewAnswer, Receipt};
 
 use crate::inputs::Rewind;
-use crate::outputs::LeftOut;
+use crate::outputs::OmittedCounts;
 use crate::text::{self, Tense};
 
 /// What the user would agree to.
@@ -51,18 +51,18 @@ impl RewindPlan {
     }
 }
 
-/// Open questions to stateless clients, each good for one answer.
+/// Open questions to stateless clients, each valid for one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
-    open: Mutex<Open>,
+    open: Mutex<PendingQuestions>,
     /// Makes names that cannot be guessed.
     random: RandomState,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct PendingQuestions {
     put: u64,
-    /// The name of each and what it is about, oldest first.
+    /// The name and subject of each question, oldest first.
     waiting: VecDeque<(String, String)>,
 }
 
@@ -78,10 +78,10 @@ pub(crate) enum QuestionMatch {
 }
 
 impl Questions {
-    /// Many more than a user is asked at once.
+    /// More than a user can be asked at the same time.
     const MOST: usize = 64;
 
-    /// What a client brings back together with the answer.
+    /// Adds a question. Returns the name that a client sends back with the answer.
     fn put(&self, plan: &RewindPlan) -> String {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.put += 1;
@@ -94,7 +94,7 @@ impl Questions {
         name
     }
 
-    /// Uses the question up.
+    /// Closes the question.
     pub(crate) fn take(&self, name: Option<&str>, plan: &RewindPlan) -> QuestionMatch {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let at = open.waiting.iter().position(|(one, _)| Some(one.as_str()) == name);
@@ -154,11 +154,11 @@ pub(crate) fn question(input: &Rewind, plan: &RewindPlan, round: Round) -> Elici
     })
 }
 
-/// Paths that are named in a question, before the rest is only counted.
+/// Paths listed in a question; the rest is only counted.
 const MOST: usize = 10;
 
-/// What would be done comes first. Words that an agent chose come last, in quotes and on lines of their
-/// own, so that they are not taken for the question.
+/// The plan comes first. Text that an agent chose comes last, quoted and on its own lines, so that it cannot
+/// be mistaken for the question.
 fn message(input: &Rewind, plan: &RewindPlan, round: Round) -> String {
     let mut message = match round {
         Round::First => String::new(),
@@ -171,7 +171,7 @@ fn message(input: &Rewind, plan: &RewindPlan, round: Round) -> String {
         message += "Everything since then would be taken back, also what you and others changed.\n";
     }
     message.push('\n');
-    message += &text::receipt(&plan.preview, &LeftOut::new(), Tense::Would);
+    message += &text::receipt(&plan.preview, &OmittedCounts::new(), Tense::Would);
     message += "\n`takeback undo` takes it back.";
     if let Some(name) = &plan.name {
         message += &format!("\n\nThe point is called:\n{}", text::quoted(name, 120));

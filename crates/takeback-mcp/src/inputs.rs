@@ -1,4 +1,4 @@
-//! What tools are given. The comments on fields are what a model reads.
+//! The inputs of tools. A model reads the comments on the fields.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ pub(crate) struct Diff {
     pub(crate) stat: bool,
 }
 
-// Of a rewind and of its preview.
+// For a rewind and its preview.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rewind {

@@ -1,8 +1,20 @@
-//! Takeback as an MCP server: what a model may look at and ask for, as tools.
+//! Takeback as an MCP server: the tools that a model may call.
 //!
-//! Opens no store. Every tool call becomes calls of `takeback serve --stdio`, a child of this process,
-//! so that the same rules, receipts and errors hold as for any other client. What a model must not
-//! decide alone (to rewind) is asked of the user through the protocol, unless they have allowed it.
+//! Opens no store. Every tool call becomes calls of `takeback serve --stdio`, a child of this process, so
+//! that the same rules, receipts and errors apply as for any other client. A model must not rewind on its
+//! own: the server asks the user through the protocol, unless they have allowed it.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use takeback_mcp::{Backend, BackendOptions, Server};
+//!
+//! let options = BackendOptions { program: "takeback".into(), arguments: Vec::new() };
+//! let backend = Backend::new(options, Arc::new(|line| eprintln!("{line}")));
+//! // `rmcp::ServiceExt::serve` then runs it on a transport.
+//! let server = Server::new(Arc::new(backend));
+//! ```
+
+#![warn(missing_docs)]
 
 pub mod backend;
 mod consent;

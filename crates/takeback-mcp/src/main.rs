@@ -21,7 +21,7 @@ Usage: takeback-mcp [-C DIR] [--home DIR] [-v]
   --home DIR  Where Takeback keeps its data
   -v          Log calls to standard error
 
-TAKEBACK_PROGRAM names the `takeback` to run [default: beside this program, then on PATH].
+TAKEBACK_PROGRAM names the `takeback` to run [default: next to this program, then on PATH].
 ";
 
 struct Arguments {
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
             };
         }
         Err(wrong) => {
-            say(&format!("takeback-mcp: {wrong}; --help shows what there is"));
+            say(&format!("takeback-mcp: {wrong}; --help lists the options"));
             return ExitCode::from(2);
         }
     };
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         }
     };
     let done = runtime.block_on(serve(Arc::new(Backend::new(options, log))));
-    // A call that is still at work in the child is not waited for.
+    // Do not wait for a call that is still running in the child.
     runtime.shutdown_background();
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Until the client closes standard input.
+/// Serves until the client closes standard input.
 async fn serve(backend: Arc<Backend>) -> Result<(), String> {
     let server = Server::new(Arc::clone(&backend));
     let done = match server.serve(rmcp::transport::stdio()).await {
@@ -98,7 +98,7 @@ fn read(mut words: impl Iterator<Item = OsString>) -> Result<Action, String> {
             Some("-V" | "--version") => {
                 return Ok(Action::Print(format!("takeback-mcp {}\n", env!("CARGO_PKG_VERSION"))));
             }
-            _ => return Err(format!("{} is not known", word.display())),
+            _ => return Err(format!("unknown argument {}", word.display())),
         }
     }
     Ok(Action::Serve(arguments))
@@ -115,6 +115,6 @@ fn program() -> PathBuf {
 }
 
 fn say(line: &str) {
-    // With standard error closed there is no place left to report it.
+    // If standard error is closed, there is nowhere left to report this.
     drop(writeln!(std::io::stderr(), "{line}"));
 }

@@ -1,7 +1,7 @@
 //! What tools answer as JSON: the answers of `takeback serve`, cut to what a model needs.
 //!
-//! Some agents show their model this and not the text: whatever a model has to know is here too. Lists
-//! have at most [`MOST`] entries, and `leftOut` counts the others; digests and modes are left out.
+//! Some agents show their model only this JSON and not the text, so everything that a model needs is here,
+//! too. Lists have at most [`MOST`] entries, and `leftOut` counts the others; digests and modes are left out.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use takeback_answers::{
 const MOST: usize = 200;
 
 /// How many entries of each list were left out.
-pub(crate) type LeftOut = BTreeMap<&'static str, usize>;
+pub(crate) type OmittedCounts = BTreeMap<&'static str, usize>;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Points {
@@ -36,7 +36,7 @@ pub(crate) struct PointDetails {
     /// What changed after it, until the next point.
     pub(crate) changes: Vec<ChangeSummary>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) left_out: LeftOut,
+    pub(crate) left_out: OmittedCounts,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -72,7 +72,7 @@ pub(crate) struct Diff {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    left_out: LeftOut,
+    left_out: OmittedCounts,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -97,7 +97,7 @@ pub(crate) struct RewindReceipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<&'static str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) left_out: LeftOut,
+    pub(crate) left_out: OmittedCounts,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -121,7 +121,7 @@ impl From<ShowAnswer> for PointDetails {
     fn from(answer: ShowAnswer) -> Self {
         let ShowAnswer { point, prompt, git, changes, calls: _ } = answer;
         let mut changes: Vec<ChangeSummary> = changes.into_iter().map(Into::into).collect();
-        let mut left_out = LeftOut::new();
+        let mut left_out = OmittedCounts::new();
         cut(&mut left_out, "changes", &mut changes);
         Self { point, prompt, git, changes, left_out }
     }
@@ -149,14 +149,14 @@ impl From<FileDiff> for FileLines {
 
 impl Diff {
     pub(crate) fn new(mut files: Vec<FileLines>, note: Option<String>) -> Self {
-        let mut left_out = LeftOut::new();
+        let mut left_out = OmittedCounts::new();
         cut(&mut left_out, "files", &mut files);
         Self { files, note, left_out }
     }
 }
 
 impl From<Receipt> for RewindReceipt {
-    /// Reasons speak to the user; here a model reads them.
+    /// Reasons address the user as "you"; this says so to the model.
     fn from(mut receipt: Receipt) -> Self {
         let notes = [
             &receipt.merged_files,
@@ -167,7 +167,7 @@ impl From<Receipt> for RewindReceipt {
             &receipt.notes,
         ];
         let says_you = notes.into_iter().flatten().any(|note| note.reason.contains("you"));
-        let mut left_out = LeftOut::new();
+        let mut left_out = OmittedCounts::new();
         cut(&mut left_out, "restoredFiles", &mut receipt.restored_files);
         cut(&mut left_out, "deletedFiles", &mut receipt.deleted_files);
         cut(&mut left_out, "mergedFiles", &mut receipt.merged_files);
@@ -185,7 +185,7 @@ impl From<Receipt> for RewindReceipt {
     }
 }
 
-fn cut<T>(left_out: &mut LeftOut, key: &'static str, list: &mut Vec<T>) {
+fn cut<T>(left_out: &mut OmittedCounts, key: &'static str, list: &mut Vec<T>) {
     if list.len() > MOST {
         left_out.insert(key, list.len() - MOST);
         list.truncate(MOST);
@@ -240,8 +240,8 @@ mod tests {
         let restored_files = (0..MOST + 7).map(|n| n.to_string()).collect();
         let receipt = RewindReceipt::from(Receipt { restored_files, ..Receipt::default() });
         assert_eq!(receipt.receipt.restored_files.len(), MOST);
-        assert_eq!(receipt.left_out, LeftOut::from([("restoredFiles", 7)]));
+        assert_eq!(receipt.left_out, OmittedCounts::from([("restoredFiles", 7)]));
         let short = Receipt { deleted_files: vec!["a".to_owned()], ..Receipt::default() };
-        assert_eq!(RewindReceipt::from(short).left_out, LeftOut::new());
+        assert_eq!(RewindReceipt::from(short).left_out, OmittedCounts::new());
     }
 }

@@ -1,5 +1,5 @@
-//! Schemas of tools from Rust types, in a form that every client understands: everything inline, no
-//! unions, `null` only beside another type.
+//! Schemas of tools from Rust types, in a form that every client understands: everything inline, no unions,
+//! `null` only together with another type.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use serde_json::{Value, json};
 
-/// Of what a tool is given.
+/// The schema of a tool's input.
 pub(crate) fn input<T: JsonSchema>() -> Arc<JsonObject> {
     plain::<T>(SchemaSettings::draft2020_12())
 }
 
-/// Of what a tool answers.
+/// The schema of a tool's answer.
 pub(crate) fn output<T: JsonSchema>() -> Arc<JsonObject> {
     plain::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
@@ -84,7 +84,7 @@ fn merge_variants(schema: &mut Schema) {
     }
 }
 
-/// A key that need not be there is absent rather than null.
+/// An optional key is absent rather than null.
 fn drop_null(schema: &mut Schema) {
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);

@@ -1,5 +1,5 @@
-//! The server: tool calls in, calls of `takeback serve` out, and in between a question to the user where
-//! a rewind needs their permission.
+//! The server: turns tool calls into calls of `takeback serve`, and asks the user where a rewind needs their
+//! permission.
 
 use std::sync::Arc;
 
@@ -23,12 +23,13 @@ use crate::outputs::{Diff, FileLines, PointDetails, Points, Rewind, RewindOutcom
 use crate::text::{self, DiffText, Tense};
 use crate::{inputs, tools};
 
+/// The MCP server.
 pub struct Server {
     backend: Arc<Backend>,
     questions: Questions,
 }
 
-/// Why a tool has no answer. Told to the model, which can do something about most of it.
+/// Why a tool failed. The model reads it and can often react to it.
 #[derive(Debug, thiserror::Error)]
 enum ToolError {
     #[error("the arguments do not fit: {0}")]
@@ -50,7 +51,7 @@ enum ToolError {
 }
 
 impl ToolError {
-    /// Whether nothing was done because the plan had changed by then.
+    /// Whether nothing was done because the plan had changed.
     fn is_of_change(&self) -> bool {
         matches!(self, Self::Call(CallError::Refused(fault)) if fault.data.kind == "changed")
     }
@@ -68,13 +69,14 @@ impl Reply {
     }
 }
 
-/// Of patches in one answer.
+/// Maximum size of the patches in one answer.
 const PATCH_BYTES: usize = 30_000;
 
-/// How often a question is put again because the files changed before the answer.
+/// How often a question is asked again because the files changed before the answer.
 const ROUNDS: usize = 3;
 
 impl Server {
+    /// A server that calls `takeback` through `backend`.
     #[must_use]
     pub fn new(backend: Arc<Backend>) -> Self {
         Self { backend, questions: Questions::default() }
@@ -224,7 +226,7 @@ impl Server {
         Err(ToolError::KeepsChanging)
     }
 
-    /// Carries out the plan the user agreed to, or nothing: by the point's id, since a name may mean
+    /// Applies the plan that the user agreed to, or nothing. Uses the point's id, since a name may mean
     /// another point by now.
     async fn take_back(
         &self,
@@ -318,7 +320,7 @@ fn nothing_to_do(preview: Receipt) -> Reply {
     Reply::new(text, &Rewind { outcome, message, receipt: Some(receipt) })
 }
 
-/// The user said no, or gave no answer: an agent without a screen answers like that.
+/// The user declined or did not answer. Agents without a screen cancel like this.
 fn not_done(action: &ElicitationAction, plan: &RewindPlan) -> Reply {
     let (outcome, message) = match action {
         ElicitationAction::Cancel => (
@@ -338,7 +340,7 @@ fn not_done(action: &ElicitationAction, plan: &RewindPlan) -> Reply {
     Reply::new(message.clone(), &Rewind { outcome, message, receipt: None })
 }
 
-/// What went wrong, with what can be done about it.
+/// The error with what to do about it.
 fn failed(error: &ToolError) -> CallToolResult {
     let mut said = error.to_string();
     if let Some(first) = said.get(..1) {
@@ -363,7 +365,7 @@ fn failed(error: &ToolError) -> CallToolResult {
     }
     if matches!(error, ToolError::Call(CallError::Ended { kind: Kind::Change, .. })) {
         said +=
-            " Whether it was done is not known; `list_points` and `diff` show how things stand.";
+            " Whether it was done is not known; `list_points` and `diff` show the current state.";
     }
     CallToolResult::error(vec![ContentBlock::text(said)])
 }

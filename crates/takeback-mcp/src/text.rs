@@ -1,13 +1,15 @@
-//! Answers as text, for models that read text alone. Names and reasons come from files and prompts: each
-//! stays on its line.
+//! Answers as text, for models that read only text. Names and reasons come from files and prompts, so each is
+//! kept on its own line.
 
 use std::fmt::Write as _;
 
 use takeback_answers::{Author, Evidence, Note, Point, Receipt};
 
-use crate::outputs::{ChangeKind, ChangeSummary, FileLines, LeftOut, PointDetails, RewindReceipt};
+use crate::outputs::{
+    ChangeKind, ChangeSummary, FileLines, OmittedCounts, PointDetails, RewindReceipt,
+};
 
-/// Rows of a list, before the rest is only counted.
+/// Rows of a list; the rest is only counted.
 const MOST: usize = 50;
 
 pub(crate) fn points(points: &[Point]) -> String {
@@ -96,14 +98,14 @@ fn author(change: &ChangeSummary) -> String {
 
 pub(crate) struct DiffText {
     pub(crate) text: String,
-    /// That patches are missing, and how to get them.
+    /// A note that patches are missing, and how to get them.
     pub(crate) note: Option<String>,
 }
 
 /// The counts of each file, then the patches. Text without one, if patches were asked for, was too long.
 pub(crate) fn diff(files: &[FileLines], with_patches: bool) -> DiffText {
     if files.is_empty() {
-        return DiffText { text: "Nothing differs.".to_owned(), note: None };
+        return DiffText { text: "No differences.".to_owned(), note: None };
     }
     let noun = if files.len() == 1 { "file differs" } else { "files differ" };
     let mut text = format!("{} {noun}:\n", files.len());
@@ -134,7 +136,7 @@ pub(crate) enum Tense {
     Did,
 }
 
-/// What a rewind would do, or did, with what the model has to know about it.
+/// What a rewind would do, or did, with notes for the model.
 pub(crate) fn rewind_receipt(output: &RewindReceipt, tense: Tense) -> String {
     let mut text = receipt(&output.receipt, &output.left_out, tense);
     if let Some(note) = output.note {
@@ -144,7 +146,7 @@ pub(crate) fn rewind_receipt(output: &RewindReceipt, tense: Tense) -> String {
 }
 
 /// What a rewind would do, or did.
-pub(crate) fn receipt(receipt: &Receipt, cut: &LeftOut, tense: Tense) -> String {
+pub(crate) fn receipt(receipt: &Receipt, cut: &OmittedCounts, tense: Tense) -> String {
     let paths = |paths: &[String]| -> Vec<String> { paths.iter().map(|one| path(one)).collect() };
     let with = |at: &str, reason: &str| format!("{}: {}", path(at), one_line(reason, 200));
     let notes = |notes: &[Note]| -> Vec<String> {
@@ -222,7 +224,7 @@ pub(crate) fn does_nothing(receipt: &Receipt) -> bool {
         && receipt.state.is_none()
 }
 
-/// As many rows as fit, and how many of `all` do not.
+/// Adds rows up to the limit, and the number of the others.
 fn push_rows(text: &mut String, rows: impl Iterator<Item = String>, all: usize) {
     let mut shown = 0;
     for row in rows.take(MOST) {
@@ -234,7 +236,7 @@ fn push_rows(text: &mut String, rows: impl Iterator<Item = String>, all: usize) 
     }
 }
 
-fn left_out(left_out: &LeftOut, key: &str) -> usize {
+fn left_out(left_out: &OmittedCounts, key: &str) -> usize {
     left_out.get(key).copied().unwrap_or(0)
 }
 
@@ -242,7 +244,7 @@ fn path(path: &str) -> String {
     one_line(path, 300)
 }
 
-/// As [`one_line`], in quotes that it cannot end by itself.
+/// Like [`one_line`], in quotes that the text cannot close.
 pub(crate) fn quoted(text: &str, most: usize) -> String {
     let mut line = String::from("“");
     for c in one_line(text, most).chars() {
@@ -256,7 +258,7 @@ pub(crate) fn quoted(text: &str, most: usize) -> String {
     line
 }
 
-/// Without what would break the line, hide in it or turn it around.
+/// The text on one line, with line breaks, invisible and direction-changing characters escaped.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     for c in text.chars().take(most) {
@@ -272,7 +274,7 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-/// What shows nothing, or looks like a space and is none.
+/// Invisible characters, and characters that only look like a space.
 fn is_unseen(c: char) -> bool {
     (c.is_whitespace() && c != ' ')
         || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
@@ -339,7 +341,7 @@ mod tests {
             ]}),
         );
         let shown: ShowAnswer = serde_json::from_value(shown).unwrap();
-        let left_out = LeftOut::from([("changes", 60)]);
+        let left_out = OmittedCounts::from([("changes", 60)]);
         assert_eq!(
             point_details(&PointDetails { left_out, ..shown.into() }),
             "717fc7c81e8ac477  2026-11-15T22:29:32Z  prompt “x”\n\
@@ -391,7 +393,7 @@ mod tests {
             "windows": [{"session": "s", "call": "c", "tool": "Bash", "command": "make\n", "paths": 2}]}))
         .unwrap();
         assert_eq!(
-            receipt(&all, &LeftOut::new(), Tense::Did),
+            receipt(&all, &OmittedCounts::new(), Tense::Did),
             "Restored (1):\n- r\nDeleted (not there at the point) (1):\n- d\n\
              Merged (1):\n- m: why\nKept (1):\n- k: why\nIn conflict, left alone (1):\n- c: why\n\
              Unclear who changed it, left alone (1):\n- u: why\n\
@@ -401,7 +403,7 @@ mod tests {
         assert!(!does_nothing(&all));
         let kept = Receipt { kept_files: all.kept_files, ..Receipt::default() };
         assert!(does_nothing(&kept));
-        let nothing = receipt(&Receipt::default(), &LeftOut::new(), Tense::Would);
+        let nothing = receipt(&Receipt::default(), &OmittedCounts::new(), Tense::Would);
         assert_eq!(nothing, "Nothing to take back.\n");
     }
 }

@@ -113,12 +113,12 @@ impl Answer {
 /// The server, until it is dropped.
 pub struct ModelServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     listener: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedState {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -131,7 +131,7 @@ struct State {
     closed: bool,
 }
 
-impl Shared {
+impl SharedState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -143,7 +143,7 @@ impl ModelServer {
     pub fn start() -> Self {
         let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = socket.local_addr().expect("the port has a number");
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedState::default());
         let state = Arc::clone(&shared);
         let listener = std::thread::spawn(move || listen(&socket, &state));
         Self { address, shared, listener: Some(listener) }
@@ -201,7 +201,7 @@ impl Drop for ModelServer {
     }
 }
 
-fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
+fn listen(listener: &TcpListener, shared: &Arc<SharedState>) {
     for stream in listener.incoming() {
         if shared.state().closed {
             return;
@@ -215,7 +215,7 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn serve(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve(stream: &mut TcpStream, shared: &SharedState) -> io::Result<()> {
     let Some(request) = http::read(stream)? else { return Ok(()) };
     let answer = {
         let mut state = shared.state();
@@ -259,7 +259,7 @@ fn other_answer(request: &Request) -> Value {
 
 fn send(
     stream: &mut TcpStream,
-    shared: &Shared,
+    shared: &SharedState,
     request: &Request,
     answer: Answer,
 ) -> io::Result<()> {
@@ -298,7 +298,7 @@ struct Reply {
     events: Vec<String>,
 }
 
-fn reply(shared: &Shared, request: &Request, blocks: &[Block]) -> Reply {
+fn reply(shared: &SharedState, request: &Request, blocks: &[Block]) -> Reply {
     let mut name = |kind: &str| {
         let mut state = shared.state();
         state.ids += 1;
@@ -324,7 +324,7 @@ fn cut(events: &[String], after: usize) -> &[String] {
     &events[..after.min(events.len())]
 }
 
-fn wait(shared: &Shared, time: Duration) {
+fn wait(shared: &SharedState, time: Duration) {
     let waited = shared.changed.wait_timeout_while(shared.state(), time, |state| !state.closed);
     drop(waited.unwrap_or_else(PoisonError::into_inner));
 }

@@ -1,6 +1,6 @@
 //! The interactive session: its state, and what each key does.
 //!
-//! The caller feeds keys and the agent's messages, and carries out the [`Effect`]s that come back.
+//! The caller feeds keys and the agent's messages, and applies the [`Effect`]s that it returns.
 
 mod questions;
 #[cfg(test)]

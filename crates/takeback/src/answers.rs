@@ -1,7 +1,7 @@
 //! The JSON answers, and how they are made from the library's values.
 //!
-//! The types live in the crate `takeback-answers`, so that clients such as the MCP server can read
-//! answers without building what this program needs; see there.
+//! The types live in the crate `takeback-answers`, so that clients such as the MCP server can read answers
+//! without building what this program needs.
 
 pub(crate) use takeback_answers::*;
 
@@ -29,7 +29,7 @@ pub(crate) fn path(path: &WorkPath) -> FilePath {
     }
 }
 
-/// A path of the file system.
+/// A path on disk, as text.
 pub(crate) fn place(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

@@ -1,11 +1,11 @@
-//! Asking before something is done.
+//! Asks the user before something is done.
 
 use std::io::{self, BufRead as _, Write as _};
 
 use crate::error::{CommandError, Kind};
 use crate::screen::Screen;
 
-/// The error where a question is needed, but there is neither a terminal nor `-y`.
+/// The error if confirmation is needed, but there is neither a terminal nor `-y`.
 pub(crate) fn needs_confirmation(what: &str) -> CommandError {
     CommandError::new(Kind::Usage, format!("this {what} and needs confirmation"))
         .hint("Run it in a terminal, or pass -y; --dry-run shows what it would do.")
@@ -13,10 +13,10 @@ pub(crate) fn needs_confirmation(what: &str) -> CommandError {
 
 pub(crate) fn confirmed(screen: &mut Screen) -> io::Result<bool> {
     writeln!(screen.out)?;
-    Ok(matches!(answer(&["Do this? [y/N]".to_owned()], screen)?.as_str(), "y" | "Y" | "yes"))
+    Ok(matches!(answer(&["Proceed? [y/N]".to_owned()], screen)?.as_str(), "y" | "Y" | "yes"))
 }
 
-/// What is typed after a question of some lines; empty at the end of the input.
+/// Prints a question and returns the typed line; empty at the end of the input.
 pub(crate) fn answer(question: &[String], screen: &mut Screen) -> io::Result<String> {
     write!(screen.out, "{} ", question.join("\n"))?;
     screen.out.flush()?;

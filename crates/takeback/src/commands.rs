@@ -4,11 +4,11 @@ mod demo;
 mod help;
 mod purge;
 mod run;
-mod unread;
+mod unreadable;
 mod chat;
 mod record;
 mod hook;
-mod go_on;
+mod finish_event;
 mod serve;
 mod init;
 mod doctor;
@@ -21,7 +21,7 @@ mod rewind;
 mod label;
 mod sessions;
 mod cleanup;
-mod room;
+mod disk_limits;
 mod du;
 mod status;
 mod recover;
@@ -34,21 +34,21 @@ mod state;
 mod import;
 mod filediff;
 mod patch;
-mod words;
+mod word_diff;
 mod receipt;
 mod menu;
 mod choose;
 
-use crate::answer::{Answer, WhenUnread};
+use crate::answer_writer::{AnswerWriter, BrokenPipePolicy};
 use crate::args::{Args, Command, SessionCommand, StateCommand, StatusArgs};
 use crate::error::CommandError;
 use crate::screen::Screen;
 
-/// Does what was asked; answers the exit code.
+/// Runs the command and returns the exit code.
 pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
     let options = &args.options;
     let mut screen = Screen::new(options);
-    let when_unread = match &args.command {
+    let on_broken_pipe = match &args.command {
         Command::Demo
         | Command::Log(_)
         | Command::Show(_)
@@ -63,10 +63,10 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
             | StateCommand::Show(_)
             | StateCommand::Diff(_)
             | StateCommand::Export(_),
-        ) => WhenUnread::Stop,
-        _ => WhenUnread::GoOn,
+        ) => BrokenPipePolicy::Stop,
+        _ => BrokenPipePolicy::Continue,
     };
-    screen.out = Box::new(Answer { to: screen.out, when_unread });
+    screen.out = Box::new(AnswerWriter { to: screen.out, on_broken_pipe });
     let code = match args.command {
         Command::Demo => demo::demo(&mut screen)?,
         Command::Run(run) => return run::run(options, &run),
@@ -76,8 +76,8 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Uninstall(init) => init::uninstall(options, &init, &mut screen)?,
         Command::Doctor(args) => doctor::doctor(options, &args, &mut screen)?,
         Command::Hook(hook) => return Ok(hook::hook(options, &hook)),
-        Command::GoOn(go_on) => return Ok(go_on::go_on(options, &go_on)),
-        Command::WatchFor => return Ok(hook::watch_command()),
+        Command::FinishEvent(args) => return Ok(finish_event::finish_event(options, &args)),
+        Command::WatchCommand => return Ok(hook::watch_command()),
         Command::Serve(serve) => serve::serve(options, &serve, &mut screen)?,
         Command::Mcp(args) => return mcp::mcp(options, &args),
         Command::Checkpoint(checkpoint) => {

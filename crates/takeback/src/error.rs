@@ -1,4 +1,4 @@
-//! What a command says when it fails, and the exit code that goes with it.
+//! The error of a command: message, hints and exit code.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -51,10 +51,10 @@ impl CommandError {
         self
     }
 
-    /// Says it on standard error, as text or as JSON.
+    /// Prints the error on standard error, as text or JSON.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         let code = ExitCode::from(self.kind as u8);
-        // `takeback log | head` is no failure of anybody.
+        // `takeback log | head` is not a failure.
         if is_closed_pipe(&*self.source) {
             return ExitCode::SUCCESS;
         }
@@ -74,17 +74,17 @@ impl CommandError {
         code
     }
 
-    /// What happened, without what to do.
+    /// The message without the hints.
     pub(crate) fn what(&self) -> String {
         self.words().0
     }
 
-    /// What to do.
+    /// The hints.
     pub(crate) fn all_hints(&self) -> Vec<String> {
         self.words().1
     }
 
-    /// All of it in one line.
+    /// Message and hints in one line.
     pub(crate) fn line(&self) -> String {
         let (message, hints) = self.words();
         let line =
@@ -92,16 +92,16 @@ impl CommandError {
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// What happened, with its causes, and what to do.
+    /// The message with its causes, and the hints.
     fn words(&self) -> (String, Vec<String>) {
         let mut message = self.source.to_string();
         let mut hints = self.hints.clone();
-        if trouble(&*self.source) == Some(Trouble::Full) {
-            hints.push("Make room on the disk and try again; nothing was lost.".to_owned());
+        if disk_problem(&*self.source) == Some(DiskProblem::Full) {
+            hints.push("Free some disk space and try again; nothing was lost.".to_owned());
         }
         for cause in causes(&*self.source).skip(1) {
             let text = cause.to_string();
-            // SQLite says the same twice, the second time with a number.
+            // SQLite repeats its message, the second time with a number.
             if !message.ends_with(&text) && !text.starts_with("Error code ") {
                 message = format!("{message}: {text}");
             }
@@ -117,23 +117,25 @@ pub(crate) fn causes<'e>(
     std::iter::successors(Some(error), |error: &&'e (dyn Error + 'static)| (*error).source())
 }
 
-/// What is the matter with the disk.
+/// A problem with the disk that users can fix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum DiskProblem {
     Full,
-    /// Not for this user, or not at all.
+    /// Not writable for this user, or read-only.
     NotAllowed,
     Failing,
 }
 
-pub(crate) fn trouble(error: &(dyn Error + 'static)) -> Option<Trouble> {
+pub(crate) fn disk_problem(error: &(dyn Error + 'static)) -> Option<DiskProblem> {
     causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).find_map(
         |error| match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(Trouble::Full),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(DiskProblem::Full),
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                Some(Trouble::NotAllowed)
+                Some(DiskProblem::NotAllowed)
             }
-            _ if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => Some(Trouble::Failing),
+            _ if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
+                Some(DiskProblem::Failing)
+            }
             _ => None,
         },
     )
@@ -143,7 +145,7 @@ fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Whether `--json` stands among arguments that could not be understood.
+/// Whether arguments that could not be parsed contain `--json`.
 pub(crate) fn wants_json(args: impl Iterator<Item = OsString>) -> bool {
     args.take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }
@@ -155,7 +157,7 @@ impl From<clap::Error> for CommandError {
                 .hint("`takeback --help` lists the commands.");
         }
         let text = error.render().to_string();
-        // What is wrong, then advice, each on lines of its own.
+        // clap prints what is wrong, then advice, on separate lines.
         let mut parts = text.split("\n\n").map(|part| {
             part.lines()
                 .map(str::trim)
@@ -189,16 +191,16 @@ impl From<StoreError> for CommandError {
     }
 }
 
-/// What to do about a database that is gone while other files of its store are there.
+/// The hint for a missing database in a store that still has other files.
 pub(crate) const LOST_DATABASE: &str = "Restore the file from a backup. Without one, `takeback forget` deletes the rest, and \
      recording starts over.";
 
-/// What to do about a store that a build before the first release wrote.
+/// The hint for a store written by a build before the first release.
 pub(crate) const PRE_RELEASE: &str = "Remove it with `takeback forget`, or keep using that build.";
 
 /// An error of the store; `files` says what that means for the user's files.
 fn of_store(error: StoreError, files: &str) -> CommandError {
-    let hint = match (&error, trouble(&error)) {
+    let hint = match (&error, disk_problem(&error)) {
         (StoreError::Missing { .. }, _) => return no_store(error),
         (StoreError::Busy { .. }, _) => {
             return CommandError::new(Kind::Locked, error).hint("Try again in a moment.");
@@ -209,16 +211,16 @@ fn of_store(error: StoreError, files: &str) -> CommandError {
         (StoreError::Foreign { .. }, _) => {
             "Move it aside, or choose another folder with --home or TAKEBACK_HOME.".to_owned()
         }
-        // What to do is said for every full disk.
-        (_, Some(Trouble::Full)) => return CommandError::new(Kind::Error, error),
-        (_, Some(Trouble::NotAllowed)) => format!(
-            "Make the store readable and writable for you, or choose another home with --home or \
+        // [`Self::words`] adds the hint for a full disk.
+        (_, Some(DiskProblem::Full)) => return CommandError::new(Kind::Error, error),
+        (_, Some(DiskProblem::NotAllowed)) => format!(
+            "Make the store readable and writable, or choose another home with --home or \
              TAKEBACK_HOME. {files}"
         ),
-        (_, Some(Trouble::Failing)) => {
+        (_, Some(DiskProblem::Failing)) => {
             format!("The disk is full or failing: fix that and try again. {files}")
         }
-        // It cannot even be opened, and so not verified either.
+        // It cannot be opened, so it cannot be verified either.
         (StoreError::DamagedDatabase { .. }, _) => format!(
             "Restore the store's folder from a backup, or move it away to start over. {files}"
         ),
@@ -300,7 +302,7 @@ impl From<CleanUpError> for CommandError {
 impl From<RewindError> for CommandError {
     fn from(error: RewindError) -> Self {
         match error {
-            // It may have happened after the promise.
+            // The error may have come after the journal was written.
             RewindError::Store(error) => {
                 of_store(error, "If the rewind had begun, the next command finishes it.")
             }
@@ -321,9 +323,9 @@ impl From<RewindError> for CommandError {
                 Self::new(Kind::Error, error).hint("`takeback log` lists the points.")
             }
             RewindError::Stage(_) => {
-                let hint = match (&error, trouble(&error)) {
-                    (_, Some(Trouble::NotAllowed)) => {
-                        Some("Make the folder writable for you and try again.")
+                let hint = match (&error, disk_problem(&error)) {
+                    (_, Some(DiskProblem::NotAllowed)) => {
+                        Some("Make the folder writable and try again.")
                     }
                     (RewindError::Stage(StageError::Contents { .. }), _) => {
                         Some("`takeback verify` shows what is damaged.")

@@ -1,8 +1,8 @@
-//! A file that belongs to another program: replaced as a whole, or left as it is.
+//! A file of another program: replaced atomically, or left as it is.
 //!
-//! A link is followed, so that a file kept elsewhere and linked to its place stays there. Mode and owner
-//! stay. The new contents are durable under another name before they take the file's place, and what they
-//! took it from is looked at: if it is not what the caller had read, everything goes back.
+//! Links are followed, so that a linked file stays where it is. Mode and owner are kept. The new contents are
+//! durable under another name before they replace the file. Then the replaced contents are checked: if they
+//! are not what the caller had read, the replacement is undone.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::CWD;
 use takeback_store::disk;
 
-/// As it was when it was read.
+/// The file as it was when it was read.
 #[derive(Debug, Clone)]
 pub(crate) struct ForeignFile {
-    /// Where it stands, links followed.
+    /// Its path, with links resolved.
     pub(crate) path: PathBuf,
-    /// `None`: there is none.
+    /// `None`: the file does not exist.
     pub(crate) bytes: Option<Vec<u8>>,
     mode: u32,
 }
@@ -42,11 +42,11 @@ pub(crate) enum FileError {
     Io { path: PathBuf, doing: &'static str, source: io::Error },
 }
 
-/// No settings file is.
+/// Larger than any settings file.
 const LARGEST: u64 = 16 << 20;
 
 impl ForeignFile {
-    /// Reads it. `mode`: what a new one is to have.
+    /// Reads the file. `mode`: for a new file.
     pub(crate) fn read(path: &Path, mode: u32) -> Result<Self, FileError> {
         let at = |path: &Path| path.to_owned();
         let reading = |source| FileError::Io { path: at(path), doing: "reading", source };
@@ -75,7 +75,7 @@ impl ForeignFile {
         Ok(Self { path: real, bytes: Some(bytes), mode })
     }
 
-    /// Whether this user may replace it without harm, as far as that can be told beforehand.
+    /// Checks whether this user can safely replace the file, as far as that can be known in advance.
     pub(crate) fn may_be_replaced(&self) -> Result<(), FileError> {
         let me = rustix::process::geteuid().as_raw();
         let path = self.path.clone();
@@ -91,13 +91,13 @@ impl ForeignFile {
         }
     }
 
-    /// Folders above it that are not there, the nearest first.
+    /// Missing parent folders, nearest first.
     pub(crate) fn missing_folders(&self) -> Vec<PathBuf> {
         let above = self.path.ancestors().skip(1);
         above.take_while(|folder| !folder.exists()).map(Path::to_owned).collect()
     }
 
-    /// Gives it other contents. If it fails, the file is as it was.
+    /// Replaces the contents. On failure, the file is unchanged.
     pub(crate) fn replace(&self, bytes: &[u8]) -> Result<(), FileError> {
         self.may_be_replaced()?;
         let failed = |doing| move |source| FileError::Io { path: self.path.clone(), doing, source };
@@ -105,36 +105,36 @@ impl ForeignFile {
             let mode = if self.mode & 0o077 == 0 { 0o700 } else { 0o755 };
             match disk::make_folder(CWD, folder.as_os_str().as_bytes(), mode) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(failed("making the folder of")(error));
+                    return Err(failed("creating the folder of")(error));
                 }
                 _ => {}
             }
         }
         let beside = self.beside("new");
         let done = write_new(&beside, bytes, self.mode)
-            .map_err(failed("writing beside"))
+            .map_err(failed("writing a new version of"))
             .and_then(|()| self.put(&beside));
         if done.is_err() && beside.exists() {
             drop(disk::remove_store_file(&beside));
         }
         done?;
         let folder = self.path.parent().unwrap_or(Path::new(""));
-        disk::sync_folder(folder).map_err(failed("making durable"))
+        disk::sync_folder(folder).map_err(failed("syncing"))
     }
 
-    /// Removes it. If it fails, it is as it was.
+    /// Removes the file. On failure, it is unchanged.
     pub(crate) fn remove(&self) -> Result<(), FileError> {
         let failed = |doing| move |source| FileError::Io { path: self.path.clone(), doing, source };
         let aside = self.beside("old");
         disk::place_private_file(&self.path, &aside).map_err(failed("removing"))?;
         if std::fs::read(&aside).ok() != self.bytes {
-            disk::place_private_file(&aside, &self.path).map_err(failed("bringing back"))?;
+            disk::place_private_file(&aside, &self.path).map_err(failed("restoring"))?;
             return Err(FileError::Changed { path: self.path.clone() });
         }
         disk::remove_store_file(&aside).map_err(failed("removing"))
     }
 
-    /// The finished file `new` takes this one's place.
+    /// Replaces this file by the finished file `new`.
     fn put(&self, new: &Path) -> Result<(), FileError> {
         let failed = |source| FileError::Io { path: self.path.clone(), doing: "replacing", source };
         let changed = || FileError::Changed { path: self.path.clone() };
@@ -154,7 +154,7 @@ impl ForeignFile {
                 Err(changed())
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(changed()),
-            // A file system that cannot exchange: the moment between is as short as can be.
+            // This file system cannot exchange two files: keep the time between check and rename short.
             Err(_) if std::fs::read(&self.path).ok() == self.bytes => {
                 disk::rename_private_file(new, &self.path).map_err(failed)
             }
@@ -162,7 +162,7 @@ impl ForeignFile {
         }
     }
 
-    /// Removes what an interrupted change has left beside it. Only for who holds the lock.
+    /// Removes leftovers of interrupted changes next to the file. The caller must hold the lock.
     pub(crate) fn sweep(&self) -> io::Result<()> {
         let (Some(folder), Some(name)) = (self.path.parent(), self.path.file_name()) else {
             return Ok(());
@@ -189,14 +189,14 @@ impl ForeignFile {
     }
 }
 
-/// A path with something behind its name.
+/// A path with a suffix added to its name.
 pub(crate) fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)
 }
 
-/// A new file, whole and durable.
+/// Writes a new file durably.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     if path.symlink_metadata().is_ok() {
         disk::remove_store_file(path)?;
@@ -207,7 +207,7 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> 
     disk::set_mode(&OwnedFd::from(file), mode)
 }
 
-/// The path with the links in its folder followed, as far as that is there.
+/// The path with links in its parent folder resolved, if that exists.
 fn with_real_folder(path: &Path) -> PathBuf {
     path.ancestors()
         .skip(1)

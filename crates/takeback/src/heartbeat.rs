@@ -1,8 +1,8 @@
-//! Signs of life of agents' hooks: `<home>/hooks/<agent>/<hash of session>.json`, one file a session.
+//! Traces of hook runs: `<home>/hooks/<agent>/<hash of session>.json`, one file per session.
 //!
-//! That a settings file names a hook does not show that it runs. Each run of `takeback hook` leaves its
-//! trace here, whatever becomes of what it was told; `doctor` reads them. The file also holds the
-//! session's workspaces: it stays in the one in which it began.
+//! A hook in a settings file may still not run. Each run of `takeback hook` leaves a trace here, even if
+//! recording fails, and `doctor` reads it. The file also holds the session's workspaces: a session stays in
+//! the one in which it began.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,48 +10,48 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use takeback_store::{Timestamp, disk};
 
-/// A session of an agent, as its hooks have seen it.
+/// A session of an agent, as its hooks saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Heartbeat {
     pub(crate) agent: String,
     pub(crate) session: String,
-    /// The workspaces that it works in, the one in which it began first; none, if none could be opened.
+    /// Its workspaces, starting with the one in which it began; empty if none could be opened.
     #[serde(default)]
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) first_at: Timestamp,
     pub(crate) last_at: Timestamp,
-    /// How often which hook has run.
+    /// How often each hook has run.
     pub(crate) events: BTreeMap<String, u64>,
-    /// How many of them went into the log.
+    /// How many of these events were recorded.
     pub(crate) recorded: u64,
-    /// The last thing that went wrong, and when.
+    /// The last problem, and when it happened.
     pub(crate) problem: Option<Problem>,
-    /// The prompt whose further names have been learnt.
+    /// The last prompt whose other ids are known.
     pub(crate) learnt: Option<String>,
-    /// Where the agent writes the conversation down, as it said last.
+    /// The agent's transcript, as named by the last payload.
     #[serde(default)]
     pub(crate) transcript: Option<PathBuf>,
-    /// It began as a copy of another session, and it is not known yet of which.
+    /// It is a fork of another session that is not known yet.
     #[serde(default)]
     pub(crate) is_orphan: bool,
-    /// What keeps events out of the log, and the user was told at once.
+    /// The problems that the user was notified of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) told: Vec<String>,
-    /// The last time that a store was too new for the Takeback that ran.
+    /// The last time a store was too new for the Takeback that ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) refusal: Option<Refusal>,
     pub(crate) version: String,
 }
 
-/// A Takeback that is too old for a store, and recorded nothing in it.
+/// A Takeback that was too old for a store and recorded nothing in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Refusal {
     pub(crate) at: Timestamp,
-    /// The store's folder, for people.
+    /// The store's folder, for display.
     pub(crate) store: String,
     pub(crate) version: String,
-    /// The program, if that is known.
+    /// The program's path, if known.
     pub(crate) program: Option<String>,
 }
 
@@ -79,42 +79,42 @@ pub(crate) struct Problem {
 }
 
 const FOLDER: &str = "hooks";
-/// Sessions of an agent of which a trace is kept.
+/// Traces kept per agent.
 const MOST: usize = 200;
 
-/// What is older is not a warning any more.
+/// Older problems are not reported.
 pub(crate) const LATELY_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
-/// The session of what could not be understood, and so not be told to belong to any.
+/// The session id for payloads that could not be parsed.
 pub(crate) const NOT_UNDERSTOOD: &str = "not-understood";
 
-/// What one run of a hook adds.
+/// What one hook run adds.
 #[derive(Debug, Default)]
 pub(crate) struct Beat {
-    /// What happened, as the agent calls it; empty if that is not known.
+    /// The agent's name for the event; empty if unknown.
     pub(crate) event: String,
-    /// Where it was recorded.
+    /// The workspaces in which it was recorded.
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) recorded: bool,
     pub(crate) problem: Option<String>,
-    /// The prompt whose further names are known by now.
+    /// The last prompt whose other ids are known.
     pub(crate) learnt: Option<String>,
     pub(crate) transcript: Option<PathBuf>,
-    /// Whether the session is known to have a parent that is not known; `None`: as before.
+    /// Whether the session is a fork of an unknown session; `None`: unchanged.
     pub(crate) is_orphan: Option<bool>,
-    /// What the user is told at once.
+    /// The problem that the user was notified of.
     pub(crate) told: Option<&'static str>,
-    /// The store that is too new.
+    /// The store, if it is too new.
     pub(crate) refused_by: Option<PathBuf>,
 }
 
 impl Heartbeat {
-    /// What is known of a session.
+    /// The trace of a session.
     pub(crate) fn of(home: &Path, agent: &str, session: &str) -> Option<Self> {
         read(&file(home, agent, session)).filter(|found| found.session == session)
     }
 
-    /// Whether the user was told at once what keeps events out of the log.
+    /// Whether the user was notified of this problem.
     pub(crate) fn was_told(&self, cause: &str) -> bool {
         self.told.iter().any(|told| told == cause)
     }
@@ -167,13 +167,13 @@ impl Heartbeat {
     }
 }
 
-/// Leaves the trace of one run, if that is possible: what was recorded is recorded without it.
+/// Writes the trace of one run. A failure is ignored: recording does not depend on it.
 pub(crate) fn leave(home: &Path, agent: &str, session: &str, now: Timestamp, beat: &Beat) {
     let save = || -> std::io::Result<()> {
         let path = file(home, agent, session);
         let folder = path.parent().unwrap_or(home);
         disk::make_private_folder(folder)?;
-        // Hooks of one session may run at once: none of them is forgotten.
+        // Hooks of one session may run at the same time: the lock keeps all their traces.
         let lock = disk::open_private_file(&folder.with_extension("lock"))?;
         lock.lock()?;
         let found = Heartbeat::of(home, agent, session);
@@ -189,7 +189,7 @@ pub(crate) fn leave(home: &Path, agent: &str, session: &str, now: Timestamp, bea
     drop(save());
 }
 
-/// Every trace, the newest first.
+/// All traces, newest first.
 pub(crate) fn heartbeats(home: &Path) -> Vec<Heartbeat> {
     let folders = names_in(&home.join(FOLDER));
     let files = folders.iter().flat_map(|folder| names_in(folder));
@@ -198,8 +198,8 @@ pub(crate) fn heartbeats(home: &Path) -> Vec<Heartbeat> {
     found
 }
 
-/// Of each agent, the last time within a week that a Takeback was too old for a store; of `store`, or of
-/// any. With whether nothing has been recorded for that agent since.
+/// For each agent, the last time within a week that a Takeback was too old for `store`, or for any store, and
+/// whether no hook of that agent has run since.
 pub(crate) fn refusals<'b>(
     beats: &'b [Heartbeat],
     store: Option<&Path>,

@@ -1,4 +1,4 @@
-//! The agents that are installed here, where they keep their settings, and which program their hooks run.
+//! The agents on this machine, where they keep their settings, and which program their hooks run.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use takeback_agents::{AgentKind, Homes, has_other_post_edit_hook, is_takeback_co
 use crate::error::{CommandError, Kind};
 use crate::place::{self, environment, quoted};
 
-/// Where the user's agents keep things.
+/// The folders in which the user's agents keep their settings.
 pub(crate) fn homes() -> Result<Homes, CommandError> {
     let user = place::user_home().ok_or_else(|| {
         CommandError::new(Kind::Usage, "there is no home folder: HOME is not set")
@@ -31,13 +31,13 @@ pub(crate) fn program_of(agent: &AgentKind) -> Option<PathBuf> {
     on_path(agent.program)
 }
 
-/// Whether the agent's program or its folder is there.
+/// Whether the agent's program or its folder exists.
 pub(crate) fn is_here(agent: &AgentKind, homes: &Homes) -> bool {
     program_of(agent).is_some() || agent.home.path(homes).is_dir()
 }
 
-/// This program as it is to stand in the command line of a hook: by its name alone if that means this
-/// program, so that the line outlives updates.
+/// This program for the command line of a hook: only its name if PATH leads to this program, so that the line
+/// survives updates.
 pub(crate) fn own_word() -> Result<String, CommandError> {
     let own = std::env::current_exe().and_then(std::fs::canonicalize).map_err(|error| {
         CommandError::new(Kind::Error, format!("cannot find the path of this program: {error}"))
@@ -48,7 +48,7 @@ pub(crate) fn own_word() -> Result<String, CommandError> {
 
 const NAME: &str = "takeback";
 
-/// Whether a program that stands in a command line can be run.
+/// Whether a program named in a command line can be run.
 pub(crate) fn runs(program: &str) -> bool {
     found(program).is_some()
 }

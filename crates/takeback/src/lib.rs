@@ -21,7 +21,7 @@
 #![warn(missing_docs)]
 #![cfg_attr(test, expect(clippy::disallowed_methods, reason = "tests lay out their own trees"))]
 
-mod answer;
+mod answer_writer;
 mod answers;
 mod args;
 mod error;
@@ -29,12 +29,12 @@ mod place;
 mod point;
 mod stores;
 mod marker;
-mod missed;
+mod missed_events;
 mod probe;
 mod watchlist;
 mod heartbeat;
 mod foreign_file;
-mod installed;
+mod install_record;
 mod installed_agents;
 mod settings;
 mod time;
@@ -61,7 +61,7 @@ pub use takeback_core as core;
 pub use takeback_store as store;
 
 pub use crate::takeback::{OpenError, Rewind, Step, Takeback};
-pub use crate::turn::{OpenCall, Tool, Turn, Unrecorded};
+pub use crate::turn::{OpenCall, RecordingGap, Tool, Turn};
 
 /// Runs the command line of this process and returns its exit code.
 #[must_use]
@@ -89,7 +89,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Agents take some exit codes of a hook for a refusal of what they are about to do.
+/// Agents treat some exit codes of a hook as a refusal of the pending action.
 fn is_hook(words: &[OsString]) -> bool {
     words.get(1).is_some_and(|word| word == "hook")
 }

@@ -1,8 +1,7 @@
-//! The log of interactive sessions: `<home>/logs/chat.log`, a line for each entry, for its owner alone.
+//! The log of interactive sessions: `<home>/logs/chat.log`, one line per entry, readable only by its owner.
 //!
-//! What comes in is text that was meant for people or came from an agent; what goes out has no secret
-//! in it that can be told, and no control character. Several processes write to one file: each line
-//! is one append. A log that cannot be written is no reason to stop.
+//! Input is text for people or from an agent. Output has no recognizable secrets and no control characters.
+//! Several processes write to one file: each line is one append. Errors while writing the log are ignored.
 
 mod redact;
 
@@ -20,11 +19,11 @@ use crate::time::iso;
 const SECRET_VARIABLES: [&str; 4] =
     ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY"];
 
-/// The file is given another name before it would be longer.
+/// The file is rotated before it grows beyond this.
 const LONGEST_FILE: u64 = 1 << 20;
-/// Characters of an entry. What an agent says may be of any length.
+/// Longer entries are cut: an agent's message may be of any length.
 const LONGEST_ENTRY: usize = 16 << 10;
-/// Older files are called `chat.log.1` (the newest) to this number.
+/// Rotated files are `chat.log.1` (newest) up to this number.
 const OLDER: u32 = 3;
 
 #[derive(Debug)]
@@ -40,8 +39,7 @@ pub(crate) enum Level {
 }
 
 impl LogFile {
-    /// `variable` reads the environment: the keys in it must not be in the log, wherever else they
-    /// come from.
+    /// `variable` reads the environment: the API keys in it must never be logged.
     pub(crate) fn new(home: &Path, variable: impl Fn(&str) -> Option<String>) -> Self {
         let mut secrets: Vec<String> = SECRET_VARIABLES
             .iter()
@@ -49,17 +47,17 @@ impl LogFile {
             .map(|secret| secret.trim().to_owned())
             .filter(|secret| !secret.is_empty())
             .collect();
-        // One may be the beginning of another.
+        // One may be a prefix of another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self { path: home.join("logs").join("chat.log"), secrets }
     }
 
-    /// Problems of hooks, which have no terminal: `<home>/logs/hooks.log`.
+    /// The log for hooks, which have no terminal: `<home>/logs/hooks.log`.
     pub(crate) fn of_hooks(home: &Path, variable: impl Fn(&str) -> Option<String>) -> Self {
         Self { path: home.join("logs").join("hooks.log"), ..Self::new(home, variable) }
     }
 
-    /// Adds an entry, if that is possible.
+    /// Adds an entry. Errors are ignored.
     pub(crate) fn add(&self, now: Timestamp, level: Level, text: &str) {
         drop(self.try_add(&self.line(now, level, text)));
     }
@@ -105,12 +103,12 @@ impl LogFile {
         if file.metadata()?.is_file() {
             Ok(file)
         } else {
-            Err(io::Error::other("something that is not a file has its name"))
+            Err(io::Error::other("it is not a regular file"))
         }
     }
 
-    /// Gives the files their next names. The process that holds the lock on the file that still has the name
-    /// does it; another process goes on with what it finds, be it a little longer.
+    /// Rotates the files. Only the process that locks the current file does it; others append, even if the
+    /// file becomes a little longer.
     fn rotate(&self, file: &File) -> io::Result<()> {
         if file.try_lock().is_err() {
             return Ok(());
@@ -222,7 +220,7 @@ mod tests {
         assert_eq!(line.matches('é').count(), LONGEST_ENTRY);
     }
 
-    /// More than one file of it, so that they also come to rotate at once.
+    /// Writes more than one file, so that writers also rotate at the same time.
     #[test]
     fn many_writers_tear_no_line() {
         let home = tempfile::tempdir().unwrap();

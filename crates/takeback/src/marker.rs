@@ -1,10 +1,9 @@
-//! Markers of stores: `$XDG_STATE_HOME/takeback/<16 hex of BLAKE3(store's folder)>.json`, one file a store.
+//! Markers of stores: `$XDG_STATE_HOME/takeback/<16 hex of BLAKE3(store's folder)>.json`, one file per store.
 //!
-//! A store that was deleted cannot report it, and the next recorder makes a new one in its place. The
-//! marker is kept elsewhere and names the store by its id. A store with another id, or no store, means
-//! that the history is gone. A missing marker is written; one that names another store stays as it is
-//! until the user acknowledges the loss. Without a folder for markers a loss is not noticed, and
-//! recording goes on.
+//! A deleted store cannot report its own loss, and the next recorder creates a new one in its place. The
+//! marker is kept elsewhere and names the store by its id. A store with another id, or no store, means that
+//! the history is lost. A missing marker is written; one that names another store is kept until the user
+//! acknowledges the loss. If markers cannot be written, losses go unnoticed, but recording works.
 
 use std::ffi::OsString;
 use std::io;
@@ -18,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use takeback_store::{Timestamp, disk};
 
 use crate::answers;
-use crate::place::{environment, shown, user_home};
+use crate::place::{environment, tilde_path, user_home};
 use crate::stores::{self, StoreId};
 use crate::time::moment;
 
@@ -27,7 +26,7 @@ use crate::time::moment;
 struct Marker {
     #[serde(with = "path_text")]
     root: PathBuf,
-    /// Takeback's home that has the store: one workspace may have a store in each of several homes.
+    /// The home that contains the store: a workspace may have stores in several homes.
     #[serde(with = "path_text")]
     home: PathBuf,
     #[serde(with = "path_text")]
@@ -36,32 +35,32 @@ struct Marker {
     id: StoreId,
 }
 
-/// A history that is gone.
+/// A lost history.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Gone {
+pub(crate) struct LostHistory {
     pub(crate) root: PathBuf,
     pub(crate) store: PathBuf,
     /// When the store was made.
     pub(crate) made_at: Timestamp,
-    /// When the store was made that has its place now.
+    /// When the store that replaced it was made.
     pub(crate) replaced_at: Option<Timestamp>,
 }
 
-/// What ends the report.
+/// How to stop the report.
 pub(crate) const ACKNOWLEDGE: &str =
     "`takeback doctor --acknowledge` stops this report, once you know why.";
 
-impl Gone {
-    /// What happened, without what to do.
+impl LostHistory {
+    /// The message without the hint.
     pub(crate) fn what(&self) -> String {
-        let store = shown(&self.store);
+        let store = tilde_path(&self.store);
         let now = match self.replaced_at {
             Some(at) => format!("; an empty one was made {}", moment(at)),
             None => String::new(),
         };
         format!(
             "the history of {} is gone: its store {store}, made {}, no longer exists{now}",
-            shown(&self.root),
+            tilde_path(&self.root),
             moment(self.made_at),
         )
     }
@@ -83,7 +82,7 @@ pub(crate) struct Markers {
 }
 
 impl Markers {
-    /// Those of this user; `None`: there is no home folder.
+    /// The current user's markers; `None`: there is no home folder.
     pub(crate) fn of_user() -> Option<Self> {
         let folder = environment("XDG_STATE_HOME").map(PathBuf::from);
         let folder = folder
@@ -106,11 +105,16 @@ impl Markers {
         Ok(rustix::fs::access(above, Access::WRITE_OK | Access::EXEC_OK)?)
     }
 
-    /// Compares a store that is there with its marker. Writes the marker if there is none.
-    pub(crate) fn check(&self, store: &Path, root: &Path, home: &Path) -> io::Result<Option<Gone>> {
+    /// Compares an existing store with its marker. Writes a missing marker.
+    pub(crate) fn check(
+        &self,
+        store: &Path,
+        root: &Path,
+        home: &Path,
+    ) -> io::Result<Option<LostHistory>> {
         let id = stores::id_of(store)?;
         match (self.read(store), id) {
-            (Some(marker), id) => Ok(marker.gone(id.as_ref())),
+            (Some(marker), id) => Ok(marker.lost_history(id.as_ref())),
             (None, Some(id)) => self
                 .write(&Marker { root: root.into(), home: home.into(), store: store.into(), id })
                 .map(|()| None),
@@ -118,24 +122,25 @@ impl Markers {
         }
     }
 
-    /// What the marker of a store says, whether the store is there or not. `None` also where that
-    /// cannot be told: a folder that may not be read is not gone.
-    pub(crate) fn gone(&self, store: &Path) -> Option<Gone> {
-        self.read(store)?.gone(present(store).ok()?.as_ref())
+    /// The loss that a store's marker shows; the store itself may be missing. `None` also if the store cannot
+    /// be read: an unreadable folder is not lost.
+    pub(crate) fn lost_history(&self, store: &Path) -> Option<LostHistory> {
+        self.read(store)?.lost_history(present(store).ok()?.as_ref())
     }
 
-    /// Every history of a home that is gone, by root.
-    pub(crate) fn all_gone(&self, home: &Path) -> Vec<Gone> {
+    /// All lost histories of a home, by root.
+    pub(crate) fn lost_histories(&self, home: &Path) -> Vec<LostHistory> {
         let stores = self.of_home(home).into_iter().map(|marker| marker.store);
-        let mut gone: Vec<Gone> = stores.filter_map(|store| self.gone(&store)).collect();
+        let mut gone: Vec<LostHistory> =
+            stores.filter_map(|store| self.lost_history(&store)).collect();
         gone.sort_by(|a, b| a.root.cmp(&b.root));
         gone
     }
 
-    /// Ends the report of what is gone: from now on the markers name the stores that are there.
+    /// Stops reporting losses: updates the markers to the existing stores.
     pub(crate) fn acknowledge(&self, home: &Path) -> io::Result<()> {
         for marker in self.of_home(home) {
-            if self.gone(&marker.store).is_none() {
+            if self.lost_history(&marker.store).is_none() {
                 continue;
             }
             match present(&marker.store)? {
@@ -146,20 +151,20 @@ impl Markers {
         Ok(())
     }
 
-    /// For a store that is about to be removed.
+    /// Called before a store is removed.
     pub(crate) fn remove(&self, store: &Path) -> io::Result<()> {
         let file = self.file(store);
-        // Where nothing can be written, removing nothing is refused as well.
+        // A read-only folder refuses to remove even a missing file.
         if file.try_exists()? { disk::remove_store_file(&file) } else { Ok(()) }
     }
 
-    /// For a user who has no hooks any more.
+    /// Called when the user has removed all hooks.
     pub(crate) fn remove_all(&self, home: &Path) -> io::Result<()> {
         self.of_home(home).iter().try_for_each(|marker| self.remove(&marker.store))
     }
 
-    /// The store in `from` is about to be the one in `to`, of another root. Cut off between the two
-    /// steps, the marker is missing, and the next recorder writes it.
+    /// Called before the store moves from `from` to `to` and gets another root. After a crash between the two
+    /// steps the marker is missing, and the next recorder writes it.
     pub(crate) fn relocate(&self, from: &Path, to: &Path, root: &Path) -> io::Result<()> {
         let marker = self.read(from);
         self.remove(from)?;
@@ -192,7 +197,7 @@ impl Markers {
     }
 }
 
-/// The id of the store that is there.
+/// The id of the existing store.
 fn present(store: &Path) -> io::Result<Option<StoreId>> {
     if stores::is_store(store)? { stores::id_of(store) } else { Ok(None) }
 }
@@ -202,11 +207,11 @@ fn read(file: &Path) -> Option<Marker> {
 }
 
 impl Marker {
-    fn gone(&self, now: Option<&StoreId>) -> Option<Gone> {
+    fn lost_history(&self, now: Option<&StoreId>) -> Option<LostHistory> {
         if now.is_some_and(|now| now.id == self.id.id) {
             return None;
         }
-        Some(Gone {
+        Some(LostHistory {
             root: self.root.clone(),
             store: self.store.clone(),
             made_at: self.id.made_at,
@@ -215,7 +220,7 @@ impl Marker {
     }
 }
 
-/// An absolute path begins with `/`; one that is no text is told by its bytes.
+/// Writes a path as text, which begins with `/`, or as `base64:` bytes if it is not UTF-8.
 mod path_text {
     use super::*;
 

@@ -1,7 +1,7 @@
-//! The user's pager: what is longer than the terminal goes through it.
+//! Shows output through the user's pager if it is longer than the terminal.
 //!
-//! Keeps what is written until the terminal is full, and only then starts the pager; what is short
-//! goes straight out. A pager that cannot be had changes nothing but that.
+//! Buffers output until the terminal would be full, and only then starts the pager. Short output is printed
+//! directly, and so is all output if there is no pager.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write};
@@ -26,23 +26,23 @@ pub(crate) struct Pager {
 enum State {
     /// So far it fits the terminal.
     Waiting(Vec<u8>),
-    Running(Running),
-    /// There is no pager to be had.
+    Running(PagerProcess),
+    /// No pager is available.
     Plain,
 }
 
-struct Running {
+struct PagerProcess {
     child: Child,
     stdin: ChildStdin,
-    /// All that it was given, if only its end will tell whether it began.
+    /// A copy of the output, if only the exit code will show whether the pager started.
     copy: Option<Vec<u8>>,
 }
 
-/// What a shell answers when it cannot run a command.
+/// The exit codes of a shell that cannot run a command.
 const NOT_RUN: [i32; 2] = [126, 127];
 
 impl Pager {
-    /// `None`: output is not a terminal, or the terminal cannot page.
+    /// `None`: output is not a terminal, or the terminal is too simple for a pager.
     pub(crate) fn of_user() -> Option<Self> {
         let stdout = io::stdout();
         let able = environment("TERM").is_some_and(|term| term != "dumb");
@@ -78,7 +78,7 @@ impl Pager {
         true
     }
 
-    fn start(&self) -> io::Result<Running> {
+    fn start(&self) -> io::Result<PagerProcess> {
         let (mut command, may_not_begin) = match plain_words(&self.command) {
             Some((program, arguments)) => {
                 let mut command = Command::new(program);
@@ -96,11 +96,11 @@ impl Pager {
                 command.env(name, value);
             }
         }
-        // Ctrl-C is for the pager; who waits for it must not leave it alone with the terminal.
+        // Ctrl-C is for the pager; this process must stay until the pager exits.
         signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)))?;
         let mut child = command.stdin(Stdio::piped()).spawn()?;
         let stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        Ok(Running { child, stdin, copy: may_not_begin.then(Vec::new) })
+        Ok(PagerProcess { child, stdin, copy: may_not_begin.then(Vec::new) })
     }
 
     fn become_plain(&mut self, text: &[u8]) -> io::Result<()> {
@@ -109,7 +109,7 @@ impl Pager {
     }
 }
 
-/// A command without anything that a shell would have to see to.
+/// The words of a command that needs no shell.
 fn plain_words(command: &OsString) -> Option<(&str, impl Iterator<Item = &str>)> {
     let text = command.to_str()?;
     let plain = |c: char| c.is_alphanumeric() || " +,-./:@_".contains(c);
@@ -169,12 +169,12 @@ fn not_run(status: std::process::ExitStatus) -> bool {
 }
 
 impl Drop for Pager {
-    /// Waits until the user has seen enough.
+    /// Waits until the user closes the pager.
     fn drop(&mut self) {
         let mut stdout = io::stdout();
         let written = match mem::replace(&mut self.state, State::Plain) {
             State::Waiting(text) => stdout.write_all(&text),
-            State::Running(Running { mut child, stdin, copy }) => {
+            State::Running(PagerProcess { mut child, stdin, copy }) => {
                 drop(stdin);
                 match (child.wait(), copy) {
                     (Ok(status), Some(copy)) if not_run(status) => stdout.write_all(&copy),
@@ -183,7 +183,7 @@ impl Drop for Pager {
             }
             State::Plain => Ok(()),
         };
-        // The terminal is gone; there is nowhere left to show it.
+        // The terminal is gone; there is nowhere left to print.
         drop(written.and_then(|()| stdout.flush()));
     }
 }

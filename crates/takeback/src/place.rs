@@ -1,5 +1,5 @@
-//! Where things are: Takeback's home, the workspace's root, its store. The one reader of the
-//! environment, together with [`crate::settings`].
+//! Finds and opens the workspace of a command: its root, Takeback's home, and the store. Only this file and
+//! [`crate::settings`] read the environment.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -14,30 +14,31 @@ use takeback_store::{Durability, Process, StoreError};
 
 use crate::args::Options;
 use crate::error::{CommandError, Kind, no_store};
-use crate::marker::{ACKNOWLEDGE, Gone, Markers};
-use crate::missed;
+use crate::marker::{ACKNOWLEDGE, LostHistory, Markers};
+use crate::missed_events;
 use crate::screen::{HINT, WARNING, name, plain};
 use crate::settings::{Settings, table};
 use crate::stores;
 use crate::time::{now, zone_warning};
 use crate::witness::TranscriptWitness;
 
-/// A workspace as a command needs it.
+/// An open workspace with its settings.
 pub(crate) struct Place {
     pub(crate) workspace: Workspace,
     pub(crate) settings: Settings,
-    /// The folder that all stores are in.
+    /// Takeback's home.
     pub(crate) home: PathBuf,
-    /// The history that the workspace had in a store that was deleted.
-    pub(crate) gone: Option<Gone>,
-    /// What could not be recorded before, and what became of it.
+    /// The history that was lost with a deleted store.
+    pub(crate) gone: Option<LostHistory>,
+    /// A report of events that could not be recorded earlier.
     pub(crate) missed: Option<String>,
 }
 
 impl Place {
-    /// Looks for what could not be recorded, unless that is done: not before a rewind is finished.
-    pub(crate) fn look_for_missed(&mut self) {
-        self.missed = self.missed.take().or_else(|| missed::catch_up(&mut self.workspace));
+    /// Checks once for events that could not be recorded. Must not run before an interrupted rewind is
+    /// finished.
+    pub(crate) fn check_missed_events(&mut self) {
+        self.missed = self.missed.take().or_else(|| missed_events::catch_up(&mut self.workspace));
     }
 }
 
@@ -45,23 +46,23 @@ impl Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Store {
     Create,
-    /// It gets one that goes with its home: a loss is none.
+    /// Creates one without a marker: deleting it with its home is not reported as a loss.
     Temporary,
     MustExist,
 }
 
-/// Opens the workspace for a command that looks at files or changes them: a rewind that a crash
-/// interrupted is finished first, and that is said.
-pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, CommandError> {
+/// Opens the workspace for a command that reads or changes files. First finishes a rewind that a crash
+/// interrupted, and reports that.
+pub(crate) fn open_recovered(options: &Options, store: Store) -> Result<Place, CommandError> {
     let mut place = open(options, store)?;
-    mend(&mut place.workspace)?;
-    place.look_for_missed();
+    finish_rewind(&mut place.workspace)?;
+    place.check_missed_events();
     warn_of_gaps(options, &place)?;
     catch_up(options, &mut place.workspace)?;
     Ok(place)
 }
 
-/// Opens the workspace for a command that looks at points: those that wait are recorded first.
+/// Opens the workspace for a command that reads points. First records waiting events.
 pub(crate) fn open_caught_up(options: &Options, store: Store) -> Result<Place, CommandError> {
     let mut place = open(options, store)?;
     warn_of_gaps(options, &place)?;
@@ -73,28 +74,30 @@ fn warn_of_gaps(options: &Options, place: &Place) -> Result<(), CommandError> {
     let gone = place.gone.as_ref().map(|gone| format!("{}. {ACKNOWLEDGE}", gone.what()));
     let warnings = gone.into_iter().chain(place.missed.clone()).chain(zone_warning());
     let warnings: Vec<String> = warnings.collect();
-    say_warnings(options, &warnings)
+    print_warnings(options, &warnings)
 }
 
-/// Records late events, and warns of those that are left. A command that only reads goes on all the same.
+/// Records late events, and warns of those that are left. Errors do not stop a command that only reads.
 fn catch_up(options: &Options, workspace: &mut Workspace) -> Result<(), CommandError> {
     let text = match record_late_events(workspace) {
         Ok(0) => return Ok(()),
         Ok(1) => {
-            "1 event waits to be recorded: another command has the workspace locked".to_owned()
+            "1 event is waiting to be recorded: another command has the workspace locked".to_owned()
         }
         Ok(number) => {
-            format!("{number} events wait to be recorded: another command has the workspace locked")
+            format!(
+                "{number} events are waiting to be recorded: another command has the workspace locked"
+            )
         }
         Err(error) => {
-            format!("events wait and cannot be recorded: {}", CommandError::from(error).line())
+            format!("waiting events cannot be recorded: {}", CommandError::from(error).line())
         }
     };
-    say_warnings(options, &[text])
+    print_warnings(options, &[text])
 }
 
-/// Finishes a rewind that a crash interrupted, and says so.
-pub(crate) fn mend(workspace: &mut Workspace) -> Result<(), CommandError> {
+/// Finishes a rewind that a crash interrupted, and reports it.
+pub(crate) fn finish_rewind(workspace: &mut Workspace) -> Result<(), CommandError> {
     if needs_recovery(workspace)? {
         for receipt in recover(workspace)?.finished {
             // Standard error is closed; there is nowhere left to report this.
@@ -116,25 +119,25 @@ fn say_finished(receipt: &Receipt) -> io::Result<()> {
     Ok(())
 }
 
-/// What is known of a workspace before its store is opened.
-pub(crate) struct Prepared {
-    here: Here,
+/// A workspace whose store is not open yet.
+pub(crate) struct PreparedWorkspace {
+    location: Location,
     settings: Settings,
 }
 
-pub(crate) fn prepare(options: &Options) -> Result<Prepared, CommandError> {
-    let Here { root, home } = here(options)?;
+pub(crate) fn prepare(options: &Options) -> Result<PreparedWorkspace, CommandError> {
+    let Location { root, home } = locate(options)?;
     prepare_at(root, home)
 }
 
-/// As [`prepare`], for the workspace with exactly this root.
-pub(crate) fn prepare_at(root: PathBuf, home: PathBuf) -> Result<Prepared, CommandError> {
+/// Like [`prepare`], for the workspace with exactly this root.
+pub(crate) fn prepare_at(root: PathBuf, home: PathBuf) -> Result<PreparedWorkspace, CommandError> {
     let settings = Settings::load(&root, &home)?;
-    Ok(Prepared { here: Here { root, home }, settings })
+    Ok(PreparedWorkspace { location: Location { root, home }, settings })
 }
 
-impl Prepared {
-    /// What to answer if the user has switched recording off.
+impl PreparedWorkspace {
+    /// The error to return if recording is off.
     pub(crate) fn refusal(&self) -> Option<CommandError> {
         if self.settings.is_enabled() {
             return None;
@@ -147,7 +150,7 @@ impl Prepared {
 
     /// Opens the workspace and prints nothing.
     pub(crate) fn open(self, store: Store) -> Result<Place, CommandError> {
-        open_with(&self.here.root, &self.here.home, self.settings, store)
+        open_with(&self.location.root, &self.location.home, self.settings, store)
     }
 }
 
@@ -157,47 +160,49 @@ pub(crate) fn open(options: &Options, store: Store) -> Result<Place, CommandErro
 
 pub(crate) fn open_prepared(
     options: &Options,
-    Prepared { here, settings }: Prepared,
+    PreparedWorkspace { location, settings }: PreparedWorkspace,
     store: Store,
 ) -> Result<Place, CommandError> {
     if store == Store::Create
-        && !stores::is_protected(&here.root, &here.home)
-        && let Some((old, command)) = relocation(options, &here)
+        && !stores::is_protected(&location.root, &location.home)
+        && let Some((old, command)) = relocation(options, &location)
     {
         let text = format!(
-            "a new store is made; if {} has moved here, `takeback forget`, then `{command}` bring its \
-             points",
+            "creating a new store; if {} was moved here, run `takeback forget`, then `{command}` \
+             to bring its points",
             old.display()
         );
-        say_warnings(options, &[text])?;
+        print_warnings(options, &[text])?;
     }
     let place =
-        open_with(&here.root, &here.home, settings, store).map_err(|error| match error.kind {
-            Kind::NoStore => perhaps_lost(perhaps_moved(error, options, &here), &here),
-            _ => error,
-        })?;
+        open_with(&location.root, &location.home, settings, store).map_err(
+            |error| match error.kind {
+                Kind::NoStore => hint_if_lost(hint_if_moved(error, options, &location), &location),
+                _ => error,
+            },
+        )?;
     warn(options, &place.settings)?;
     warn_of_loss(options, &place.workspace)?;
     Ok(place)
 }
 
-/// Says what the store has lost, until the next commit. From then on `status`, `doctor` and `verify` do.
+/// Warns of lost commits, until the next commit. After that, `status`, `doctor` and `verify` report them.
 fn warn_of_loss(options: &Options, workspace: &Workspace) -> Result<(), CommandError> {
     let losses = workspace.store.losses()?;
     let head = workspace.store.head()?;
     match losses.last().filter(|loss| loss.kept == head) {
-        Some(loss) => say_warnings(options, &[format!("history is damaged: {loss}; {LOSS}")]),
+        Some(loss) => print_warnings(options, &[format!("history is damaged: {loss}; {LOSS}")]),
         None => Ok(()),
     }
 }
 
-/// What it means that commits are lost, and what to do.
+/// What lost commits mean, and what to do.
 pub(crate) const LOSS: &str = "the end of the store's log is cut off or damaged. What is left is intact \
      and recording goes on; a backup of the store's folder has the rest";
 
-/// Adds what to do if the workspace has only moved.
-fn perhaps_moved(error: CommandError, options: &Options, here: &Here) -> CommandError {
-    match relocation(options, here) {
+/// Adds a hint in case the workspace was moved.
+fn hint_if_moved(error: CommandError, options: &Options, location: &Location) -> CommandError {
+    match relocation(options, location) {
         Some((old, command)) => {
             error.hint(format!("If {} has moved here: `{command}`.", old.display()))
         }
@@ -205,45 +210,45 @@ fn perhaps_moved(error: CommandError, options: &Options, here: &Here) -> Command
     }
 }
 
-/// Adds that there was a store, if it was deleted.
-fn perhaps_lost(error: CommandError, here: &Here) -> CommandError {
-    let store = stores::store_of(&here.root, &here.home);
-    match Markers::of_user().and_then(|markers| markers.gone(&store)) {
+/// Adds a hint if the store was deleted.
+fn hint_if_lost(error: CommandError, location: &Location) -> CommandError {
+    let store = stores::store_of(&location.root, &location.home);
+    match Markers::of_user().and_then(|markers| markers.lost_history(&store)) {
         Some(gone) => error.hint(format!("{}.", sentence(&gone.what()))).hint(ACKNOWLEDGE),
         None => error,
     }
 }
 
-/// With a capital letter.
+/// The text with a capital first letter.
 pub(crate) fn sentence(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
-/// Where the workspace may have been before, and the command that takes its store along.
-fn relocation(options: &Options, here: &Here) -> Option<(PathBuf, String)> {
-    let old = stores::moved_here(&here.root, &here.home)?;
+/// Where the workspace may have been before, and the command that reconnects its store.
+fn relocation(options: &Options, location: &Location) -> Option<(PathBuf, String)> {
+    let old = stores::moved_here(&location.root, &location.home)?;
     let mut command = format!("takeback relocate {}", quoted(&old));
-    if start(options).is_ok_and(|start| start != here.root) {
-        command = format!("{command} {}", quoted(&here.root));
+    if start(options).is_ok_and(|start| start != location.root) {
+        command = format!("{command} {}", quoted(&location.root));
     }
     Some((old, command))
 }
 
-/// A path for people: what is in their home begins with `~`.
-pub(crate) fn shown(path: &Path) -> String {
+/// A path for display: `~` replaces the user's home.
+pub(crate) fn tilde_path(path: &Path) -> String {
     let below = user_home().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
     plain(
         &below.map_or_else(|| path.display().to_string(), |below| format!("~/{}", below.display())),
     )
 }
 
-/// As a shell reads it.
+/// A path quoted for a shell.
 pub(crate) fn quoted(path: &Path) -> String {
     quoted_text(&path.display().to_string())
 }
 
-/// As [`quoted`], for any word.
+/// Like [`quoted`], for any text.
 pub(crate) fn quoted_text(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
     if text.chars().all(plain) {
@@ -253,18 +258,18 @@ pub(crate) fn quoted_text(text: &str) -> String {
     }
 }
 
-/// Where a command is: the root of its workspace, protected or not, and Takeback's home.
-pub(crate) struct Here {
+/// Where a command runs: the root of its workspace, protected or not, and Takeback's home.
+pub(crate) struct Location {
     pub(crate) root: PathBuf,
     pub(crate) home: PathBuf,
 }
 
-pub(crate) fn here(options: &Options) -> Result<Here, CommandError> {
+pub(crate) fn locate(options: &Options) -> Result<Location, CommandError> {
     let home = home(options)?;
-    Ok(Here { root: root_of(&start(options)?, &home), home })
+    Ok(Location { root: root_of(&start(options)?, &home), home })
 }
 
-/// The folder that the user is in, or names with `-C`.
+/// The current folder, or the one that `-C` names.
 pub(crate) fn start(options: &Options) -> Result<PathBuf, CommandError> {
     let start = match &options.directory {
         Some(directory) => directory.clone(),
@@ -276,7 +281,7 @@ pub(crate) fn start(options: &Options) -> Result<PathBuf, CommandError> {
     existing_folder(&start)
 }
 
-/// The folder's real path.
+/// The folder's canonical path.
 pub(crate) fn existing_folder(folder: &Path) -> Result<PathBuf, CommandError> {
     std::fs::canonicalize(folder).map_err(|error| {
         CommandError::new(Kind::Usage, format!("cannot open {}: {error}", folder.display()))
@@ -284,19 +289,19 @@ pub(crate) fn existing_folder(folder: &Path) -> Result<PathBuf, CommandError> {
     })
 }
 
-/// Says on standard error, in one line, what is odd about the settings.
+/// Warns about the settings on standard error, in one line.
 pub(crate) fn warn(options: &Options, settings: &Settings) -> Result<(), CommandError> {
-    // What was meant to disarm goes before what is merely misspelt.
+    // An attempt to disable recording is more important than a misspelled key.
     let mut all = settings.refusals.iter().chain(&settings.warnings);
     let Some(first) = all.next() else { return Ok(()) };
     let said = match all.count() {
         0 => first.clone(),
         more => format!("{first} ({more} more: `takeback config`)"),
     };
-    say_warnings(options, &[said])
+    print_warnings(options, &[said])
 }
 
-pub(crate) fn say_warnings(options: &Options, warnings: &[String]) -> Result<(), CommandError> {
+pub(crate) fn print_warnings(options: &Options, warnings: &[String]) -> Result<(), CommandError> {
     if options.quiet {
         return Ok(());
     }
@@ -311,7 +316,7 @@ pub(crate) fn say_warnings(options: &Options, warnings: &[String]) -> Result<(),
     Ok(())
 }
 
-/// What to answer if the user has switched recording off.
+/// The error to return if recording is off.
 pub(crate) fn not_enabled(options: &Options) -> Result<Option<CommandError>, CommandError> {
     Ok(prepare(options)?.refusal())
 }
@@ -348,11 +353,11 @@ fn open_with(
     }
     let markers = Markers::of_user();
     let gone = match store {
-        // Recording goes on without a marker; `doctor` reports that it cannot be written.
+        // Recording works without a marker; `doctor` reports that it cannot be written.
         Store::Create => {
             markers.and_then(|it| it.check(&store_dir, root, home).unwrap_or_default())
         }
-        Store::MustExist => markers.and_then(|it| it.gone(&store_dir)),
+        Store::MustExist => markers.and_then(|it| it.lost_history(&store_dir)),
         Store::Temporary => None,
     };
     let mut scope = settings.scope();
@@ -370,7 +375,7 @@ fn open_with(
     let (home, root) = (home.to_owned(), workspace.root.path().to_owned());
     workspace.witness = Some(Box::new(TranscriptWitness { home: home.clone(), root }));
     let mut place = Place { workspace, settings, home, gone, missed: None };
-    place.look_for_missed();
+    place.check_missed_events();
     Ok(place)
 }
 
@@ -401,12 +406,12 @@ pub(crate) fn environment(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The user's own, not Takeback's.
+/// The user's home folder, not Takeback's.
 pub(crate) fn user_home() -> Option<PathBuf> {
     environment("HOME").map(PathBuf::from)
 }
 
-/// `$XDG_RUNTIME_DIR`, if it is a folder of the user's own.
+/// `$XDG_RUNTIME_DIR`, if the user owns it.
 pub(crate) fn runtime_folder() -> Option<PathBuf> {
     let folder = PathBuf::from(environment("XDG_RUNTIME_DIR")?);
     let about = folder.metadata().ok()?;
@@ -432,8 +437,8 @@ pub(crate) fn home_of(chosen: Option<&Path>) -> Result<PathBuf, CommandError> {
     Ok(std::path::absolute(home)?)
 }
 
-/// The nearest folder upwards that has a store; else the nearest that looks like a project's; else
-/// the folder itself.
+/// The nearest folder, from `start` upwards, that has a store; else the nearest that looks like a project;
+/// else `start`.
 pub(crate) fn root_of(start: &Path, home: &Path) -> PathBuf {
     let ancestors = || start.ancestors();
     let protected = ancestors().find(|folder| stores::is_protected(folder, home));

@@ -6,21 +6,21 @@ use takeback_store::{Point, PointKind, Store, Timestamp};
 use crate::error::{CommandError, Kind};
 use crate::time::{ago, looks_like_time, now, parse};
 
-pub(crate) fn named<'a>(points: &'a [Point], name: &str) -> Result<&'a Point, CommandError> {
+pub(crate) fn find<'a>(points: &'a [Point], name: &str) -> Result<&'a Point, CommandError> {
     let time = now();
     find_point(points, name, &|text| parse(text, time))
-        .map_err(|error| missed(error, points, name, time))
+        .map_err(|error| explain_missing(error, points, name, time))
 }
 
-/// As [`named`], without reading all points where the name says which.
-pub(crate) fn named_in(store: &dyn Store, name: &str) -> Result<Point, CommandError> {
+/// Like [`find`], but reads all points only if the name requires it.
+pub(crate) fn find_in(store: &dyn Store, name: &str) -> Result<Point, CommandError> {
     let time = now();
     find_stored_point(store, name, &|text| parse(text, time), |error, points| {
-        missed(error, points, name, time)
+        explain_missing(error, points, name, time)
     })
 }
 
-/// Whether a label can be put on a point: it must not read as a time or an id, which name points too.
+/// Checks a label: it must not look like a time or an id, since those also name points.
 pub(crate) fn check_label(label: &str) -> Result<(), CommandError> {
     takeback_core::marks::check_label(label)?;
     let reads_as = if parse(label, now()).is_some() || looks_like_time(label) {
@@ -30,11 +30,12 @@ pub(crate) fn check_label(label: &str) -> Result<(), CommandError> {
     } else {
         return Ok(());
     };
-    Err(CommandError::new(Kind::Usage, format!("the label {label:?} reads as {reads_as}"))
-        .hint("Choose another label: points are named by times, ids and labels alike."))
+    Err(CommandError::new(Kind::Usage, format!("the label {label:?} looks like {reads_as}"))
+        .hint("Choose another label: times and ids name points, too."))
 }
 
-/// The beginning of a point's id, or a message's uuid. A short word of the letters a to f (`cafe`) is a word.
+/// Whether it looks like a prefix of a point's id, or like a message's UUID. A short word of the letters a to
+/// f (`cafe`) does not.
 fn reads_as_id(label: &str) -> bool {
     const SHOWN: usize = 8;
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -46,7 +47,12 @@ fn reads_as_id(label: &str) -> bool {
     is_uuid || is_beginning
 }
 
-fn missed(error: PointNameError, points: &[Point], name: &str, now: Timestamp) -> CommandError {
+fn explain_missing(
+    error: PointNameError,
+    points: &[Point],
+    name: &str,
+    now: Timestamp,
+) -> CommandError {
     match error {
         PointNameError::NotFound { .. } => {
             not_at_that_time(points, name, now).unwrap_or_else(|| error.into())
@@ -55,7 +61,7 @@ fn missed(error: PointNameError, points: &[Point], name: &str, now: Timestamp) -
     }
 }
 
-/// `None`: no time is meant.
+/// `None`: the name is not a time.
 fn not_at_that_time(points: &[Point], name: &str, now: Timestamp) -> Option<CommandError> {
     let Some(time) = parse(name, now) else {
         return looks_like_time(name).then(|| {
@@ -67,13 +73,13 @@ fn not_at_that_time(points: &[Point], name: &str, now: Timestamp) -> Option<Comm
     let oldest = listed.find(|point| point.created_at > time)?;
     let (id, age) = (&oldest.id.to_string()[..8], ago(oldest.created_at, now));
     Some(
-        CommandError::new(Kind::Error, NoneThatOld { oldest: format!("{id} ({age})") })
+        CommandError::new(Kind::Error, TooFarBackError { oldest: format!("{id} ({age})") })
             .hint("`takeback log` lists the points."),
     )
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("no point is that old; the oldest is {oldest}")]
-pub(crate) struct NoneThatOld {
+pub(crate) struct TooFarBackError {
     oldest: String,
 }

@@ -1,5 +1,5 @@
-//! Whether anything can be recorded: a small file is written and removed, since neither modes nor free
-//! space promise that it can be.
+//! Checks whether anything can be recorded by writing and removing a small file: neither file modes nor free
+//! space guarantee that.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use rustix::fs::Access;
 use takeback_store::disk;
 
 use crate::answers;
-use crate::place::{quoted, shown};
+use crate::place::{quoted, tilde_path};
 use crate::stores;
 
-/// As much as a small event takes: a file system may have room for a name and for nothing in it.
+/// The size of a small event: a file system may have room for a name but not for contents.
 const SIZE: usize = 4096;
 
-/// What nothing can be written to.
+/// A folder that cannot be written.
 #[derive(Debug)]
 pub(crate) struct NotWritable {
     path: PathBuf,
@@ -22,11 +22,11 @@ pub(crate) struct NotWritable {
 }
 
 impl NotWritable {
-    /// What happened, without what to do.
+    /// The message without the hint.
     pub(crate) fn what(&self) -> String {
         format!(
             "nothing can be recorded: {} cannot be written to: {}",
-            shown(&self.path),
+            tilde_path(&self.path),
             self.error
         )
     }
@@ -34,10 +34,10 @@ impl NotWritable {
     pub(crate) fn next(&self) -> String {
         match self.error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "Make room on that disk; `takeback cleanup` reclaims space.".to_owned()
+                "Free some space on that disk; `takeback cleanup` reclaims space.".to_owned()
             }
             io::ErrorKind::ReadOnlyFilesystem => {
-                "Mount it for writing, or choose another home with TAKEBACK_HOME.".to_owned()
+                "Mount it read-write, or choose another home with TAKEBACK_HOME.".to_owned()
             }
             io::ErrorKind::PermissionDenied => format!(
                 "`chmod u+rwX {}` as its owner, or choose another home with TAKEBACK_HOME.",
@@ -60,7 +60,7 @@ pub(crate) fn not_writable(home: &Path, root: &Path) -> Option<NotWritable> {
         let path = path.to_owned();
         move |error| NotWritable { path, error }
     };
-    // A store that is there needs nothing of the folders above it.
+    // An existing store does not depend on its parent folders.
     let folder = if store.is_dir() { &store } else { home };
     let tried = try_write(folder).map_err(failed(folder)).and_then(|()| match database.exists() {
         true => allowed(&database, Access::WRITE_OK).map_err(failed(&database)),
@@ -71,7 +71,7 @@ pub(crate) fn not_writable(home: &Path, root: &Path) -> Option<NotWritable> {
 
 fn try_write(folder: &Path) -> io::Result<()> {
     if folder.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-        // It is made by the first that records.
+        // The first recorder creates it.
         let above = folder.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok());
         return allowed(above.unwrap_or(folder), Access::WRITE_OK | Access::EXEC_OK);
     }

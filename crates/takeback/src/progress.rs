@@ -1,5 +1,5 @@
-//! What takes long shows how far it is: on standard error, if that is a terminal, after half a
-//! second. With no patience at all, everything is shown at least once.
+//! Shows the progress of long work on standard error after half a second, if that is a terminal. With a delay
+//! of zero, everything is shown at least once.
 
 use std::any::Any;
 use std::io::{self, IsTerminal as _};
@@ -15,14 +15,14 @@ use takeback_core::progress::{Progress, Watch, Work};
 use crate::place::environment;
 use crate::screen::{bytes, count};
 
-/// What is done sooner shows nothing, in milliseconds, unless the environment says otherwise.
+/// Work that takes less than this shows nothing, in milliseconds. The environment can override it.
 const PATIENCE: u64 = 500;
 const PATIENCE_NAME: &str = "TAKEBACK_PROGRESS_AFTER_MS";
 const TICK: Duration = Duration::from_millis(100);
 
 static HIDDEN: AtomicBool = AtomicBool::new(false);
 
-/// Nothing is shown from here on: `--quiet`, `--json`.
+/// Turns progress off, for `--quiet` and `--json`.
 pub(crate) fn hide() {
     HIDDEN.store(true, Ordering::Relaxed);
 }
@@ -45,7 +45,7 @@ fn bar(work: Work, progress: &Arc<Progress>) -> Box<dyn Any> {
         Work::Stage => ("Preparing files", BAR),
         Work::Apply => ("Placing files", BAR),
     };
-    Box::new(Shown::new(what, template, move |bar| {
+    Box::new(ProgressLine::new(what, template, move |bar| {
         let (read, of) = (progress.bytes(), progress.of_bytes());
         let (length, position) = match work {
             Work::Count | Work::Scan => (of, read),
@@ -63,7 +63,7 @@ fn bar(work: Work, progress: &Arc<Progress>) -> Box<dyn Any> {
     }))
 }
 
-/// How much was read, how quickly, and how long the rest will take at that pace.
+/// How much was read, how fast, and the remaining time at that rate.
 fn pace(files: usize, read: u64, of: u64, elapsed: Duration) -> String {
     let mut said = format!("{}, {}", count(files, "file"), bytes(read));
     let rate = u128::from(read) * 1000 / elapsed.as_millis().max(1);
@@ -78,25 +78,25 @@ fn pace(files: usize, read: u64, of: u64, elapsed: Duration) -> String {
     said
 }
 
-/// Before that no pace can be told.
+/// Before this, the rate is not known well enough.
 const SETTLED: Duration = Duration::from_millis(300);
 
 const SPINNER: &str = "{spinner} {prefix} {msg} {elapsed}";
 const BAR_WITH_WORDS: &str = "{spinner} {prefix} {wide_bar} {percent:>3}% {msg}";
 const BAR: &str = "{spinner} {prefix} {wide_bar} {percent:>3}% {elapsed}";
 
-/// A spinner for work of unknown length. Dropping it clears it.
-pub(crate) fn spinner(what: &'static str) -> Option<Shown> {
-    is_seen().then(|| Shown::new(what, "{spinner} {prefix} {elapsed}", ProgressBar::tick))
+/// A spinner for work of unknown length. Dropping it clears the line.
+pub(crate) fn spinner(what: &'static str) -> Option<ProgressLine> {
+    is_seen().then(|| ProgressLine::new(what, "{spinner} {prefix} {elapsed}", ProgressBar::tick))
 }
 
 /// A line on the terminal, drawn by a thread of its own. Dropping it clears the line.
-pub(crate) struct Shown {
+pub(crate) struct ProgressLine {
     thread: Option<JoinHandle<()>>,
     done: Option<Sender<()>>,
 }
 
-impl Shown {
+impl ProgressLine {
     fn new(
         what: &'static str,
         template: &'static str,
@@ -132,7 +132,7 @@ fn draw(what: &'static str, template: &str, update: impl Fn(&ProgressBar), wait:
     bar.finish_and_clear();
 }
 
-impl Drop for Shown {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.done = None;
         // A thread that panicked has drawn nothing that needs clearing.

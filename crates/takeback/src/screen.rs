@@ -1,4 +1,4 @@
-//! How things look: colours, columns, counts, names that may hold anything.
+//! How output looks: colours, columns, counts, and safe display of any name.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::AsFd;
@@ -20,10 +20,10 @@ pub(crate) struct Screen {
     no_pager: bool,
 }
 
-/// Who reads a diff.
+/// The reader of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// A terminal: colours, and no control characters that could upset it.
+    /// A terminal: colours, and no control characters.
     Person,
     /// `git apply` or `patch`: every byte as it is.
     Program,
@@ -40,13 +40,12 @@ impl Screen {
         }
     }
 
-    /// One whose answer is kept in `text`.
-    pub(crate) fn captured(options: &crate::args::Options, text: Captured) -> Self {
+    /// A screen that writes into `text`.
+    pub(crate) fn captured(options: &crate::args::Options, text: CapturedText) -> Self {
         Self { out: Box::new(text), json: false, no_pager: true, ..Self::new(options) }
     }
 
-    /// What is said from here on goes through the user's pager, if it is more than the terminal has
-    /// room for.
+    /// From here on, output goes through the user's pager if it does not fit the terminal.
     pub(crate) fn page(&mut self) -> io::Result<()> {
         if self.json || self.no_pager {
             return Ok(());
@@ -66,26 +65,26 @@ impl Screen {
         if plain && !stdout.is_terminal() { Reader::Program } else { Reader::Person }
     }
 
-    /// Standard output for bytes that must arrive as they are: `out` takes escape sequences away.
+    /// Standard output for raw bytes: `out` strips escape sequences.
     pub(crate) fn bare(&mut self) -> io::Result<impl Write + use<>> {
         self.out.flush()?;
         Ok(io::BufWriter::new(io::stdout().lock()))
     }
 
-    /// One JSON value, the whole answer.
+    /// Writes one JSON value, the whole answer.
     pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
-        let mut writer = serde_json::Serializer::with_formatter(&mut self.out, Whole);
+        let mut writer = serde_json::Serializer::with_formatter(&mut self.out, EscapingFormatter);
         value.serialize(&mut writer)?;
         writeln!(self.out)?;
         self.out.flush()
     }
 }
 
-/// Text that a command has written.
+/// Text written by a command.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Captured(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+pub(crate) struct CapturedText(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 
-impl Captured {
+impl CapturedText {
     /// Without colours.
     pub(crate) fn text(&self) -> String {
         let bytes = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -93,7 +92,7 @@ impl Captured {
     }
 }
 
-impl Write for Captured {
+impl Write for CapturedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
@@ -104,11 +103,11 @@ impl Write for Captured {
     }
 }
 
-/// Compact JSON, of which nothing is lost on the way: what takes escape sequences away would take
-/// this character along.
-struct Whole;
+/// Compact JSON with the escape character escaped: the output stream strips escape sequences and would remove
+/// it.
+struct EscapingFormatter;
 
-impl serde_json::ser::Formatter for Whole {
+impl serde_json::ser::Formatter for EscapingFormatter {
     fn write_string_fragment<W: ?Sized + Write>(
         &mut self,
         writer: &mut W,
@@ -123,7 +122,7 @@ impl serde_json::ser::Formatter for Whole {
         Ok(())
     }
 
-    /// JSON that was made before: the character stands in texts alone.
+    /// Serialized JSON: the character occurs only inside strings.
     fn write_raw_fragment<W: ?Sized + Write>(
         &mut self,
         writer: &mut W,
@@ -133,17 +132,17 @@ impl serde_json::ser::Formatter for Whole {
     }
 }
 
-/// Whether the user can be asked.
+/// Whether standard input and output are terminals.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Columns for what must not be cut unless it has to be: unlimited when output is not a terminal.
+/// Columns for text that should not be cut: unlimited if output is not a terminal.
 pub(crate) fn full_width() -> usize {
     if io::stdout().is_terminal() { width() } else { usize::MAX }
 }
 
-/// Columns to write in.
+/// The terminal's columns.
 pub(crate) fn width() -> usize {
     width_of(io::stdout())
 }
@@ -155,23 +154,22 @@ pub(crate) fn width_of(stream: impl AsFd) -> usize {
     }
 }
 
-/// Columns that `text` takes on a terminal: where terminals differ (emoji of several characters), the
-/// most that any of them needs.
+/// The columns of `text` on a terminal. Where terminals differ (emoji of several characters), the maximum.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().map(char_columns).sum()
 }
 
 fn char_columns(c: char) -> usize {
-    // Makes the character before it an emoji, which is one column wider.
+    // Turns the previous character into an emoji, which is one column wider.
     if c == '\u{fe0f}' { 1 } else { c.width().unwrap_or(0) }
 }
 
-/// `text` in exactly `room` columns: cut with `…`, or filled up.
+/// `text` in exactly `room` columns: cut with `…`, or padded.
 pub(crate) fn fit(text: &str, room: usize) -> String {
     filled(shorten(text, room), room)
 }
 
-/// As [`fit`], for a path: its end says more than its beginning.
+/// Like [`fit`], for a path: its end says more than its beginning.
 pub(crate) fn fit_path(text: &str, room: usize) -> String {
     filled(shorten_path(text, room), room)
 }
@@ -192,13 +190,13 @@ pub(crate) fn shorten(text: &str, room: usize) -> String {
     kept
 }
 
-/// As [`shorten`], but what is cut off is the beginning.
+/// Like [`shorten`], but cuts off the beginning.
 pub(crate) fn shorten_path(text: &str, room: usize) -> String {
     if columns(text) <= room {
         return text.to_owned();
     }
     let mut kept: Vec<char> = first_columns(text.chars().rev(), room.saturating_sub(1)).collect();
-    // What only changes the look of the character before it must not stand first.
+    // A combining character must not come first.
     while kept.last().is_some_and(|c| c.width() == Some(0)) {
         kept.pop();
     }
@@ -214,7 +212,7 @@ fn first_columns(chars: impl Iterator<Item = char>, room: usize) -> impl Iterato
     })
 }
 
-/// `text` as lines of at most `room` columns, broken between words, or inside one that is longer.
+/// `text` as lines of at most `room` columns, broken between words, or inside a word that is longer.
 pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for mut word in text.split(' ') {
@@ -239,17 +237,17 @@ pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// A path for people: on one line, every byte of it to be seen.
+/// A path for display: on one line, with every byte visible.
 pub(crate) fn name(path: &WorkPath) -> String {
     plain_bytes(path.as_bytes())
 }
 
-/// Text that may hold anything, on one line, with what terminals obey or hide written out.
+/// Untrusted text on one line, with control and invisible characters escaped.
 pub(crate) fn plain(text: &str) -> String {
     plain_bytes(text.as_bytes())
 }
 
-/// As [`plain`], also for bytes that are not UTF-8.
+/// Like [`plain`], also for bytes that are not UTF-8.
 pub(crate) fn plain_bytes(bytes: &[u8]) -> String {
     let mut plain = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -267,7 +265,7 @@ pub(crate) fn plain_bytes(bytes: &[u8]) -> String {
     plain
 }
 
-/// Characters that take no room or turn the text around: a name could pass for another with them.
+/// Invisible or direction-changing characters, with which one name could pass for another.
 fn is_unseen(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

@@ -1,8 +1,7 @@
-//! What sessions are called on screen.
+//! Display names of sessions.
 //!
-//! Agents name theirs by long random ids. People know who it was, and tell two apart by a few digits,
-//! which are also enough where a command asks for a session. No two sessions of a workspace are called
-//! the same.
+//! Agents use long random ids. The display name is the agent and a few digits of the id, which commands also
+//! accept. No two sessions of a workspace have the same name.
 
 use std::collections::HashMap;
 
@@ -11,16 +10,16 @@ use takeback_store::{Session, SessionId};
 
 use crate::screen::plain;
 
-/// Digits of an id that are shown, if they tell it from all others.
+/// Digits shown of an id, if they are unique.
 const SHORT: usize = 8;
 
-/// What the sessions of agents are called.
+/// The display names of agents' sessions.
 pub(crate) struct SessionNames(HashMap<SessionId, SessionName>);
 
 struct SessionName {
-    /// With the agent, and the part if it is one.
+    /// With the agent, and the subagent if it is one.
     whole: String,
-    /// The digits alone, unless it is a part.
+    /// Only the digits; unset for a subagent.
     short: Option<String>,
 }
 
@@ -51,21 +50,21 @@ impl SessionNames {
         self.shortened(session).map_or_else(|| plain(&session.0), str::to_owned)
     }
 
-    /// What an agent's session is called instead of its id.
+    /// The display name of an agent's session, if it differs from the id.
     pub(crate) fn shortened(&self, session: &SessionId) -> Option<&str> {
         self.0.get(session).map(|name| name.whole.as_str())
     }
 
-    /// A text with the names of sessions in place of their ids.
+    /// Replaces session ids in a text by their names.
     pub(crate) fn in_text(&self, text: &str) -> String {
-        // The id of a part begins with that of its session.
+        // A subagent's id begins with its parent's.
         let mut named: Vec<(&SessionId, &SessionName)> =
             self.0.iter().filter(|(id, _)| text.contains(&id.0)).collect();
         named.sort_by_key(|(id, _)| std::cmp::Reverse(id.0.len()));
         named.iter().fold(text.to_owned(), |text, (id, name)| text.replace(&id.0, &name.whole))
     }
 
-    /// A receipt for people: its reasons name sessions as they are called.
+    /// A receipt for display: its reasons use display names.
     pub(crate) fn in_receipt(&self, mut receipt: Receipt) -> Receipt {
         let Receipt { kept_files, conflicts, ambiguous, .. } = &mut receipt;
         for note in kept_files.iter_mut().chain(conflicts).chain(ambiguous) {
@@ -74,8 +73,7 @@ impl SessionNames {
         receipt
     }
 
-    /// Whether `name` is what a session is called on screen, with or without its agent, or is more of the
-    /// digits that are shown of it.
+    /// Whether `name` is a session's display name, with or without the agent, or with more digits than shown.
     pub(crate) fn means(&self, name: &str, session: &Session) -> bool {
         let Some(shown) = self.0.get(&session.id) else { return false };
         let is_end =
@@ -86,17 +84,17 @@ impl SessionNames {
     }
 }
 
-/// An id, of which a few digits are shown.
+/// An id of which a few digits are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Uuid<'a> {
     id: &'a str,
-    /// It begins with the time of its making: two that were made soon after each other begin alike, and
-    /// only their ends are random.
+    /// A UUID that begins with its creation time: ids made at almost the same time begin alike, and only
+    /// their ends are random.
     is_timed: bool,
 }
 
 impl<'a> Uuid<'a> {
-    /// The id of a session, or of the one that it is a part of.
+    /// The id of a session, or of its parent if it is a subagent.
     fn of(session: &'a Session) -> Option<Self> {
         let id = session.id.0.split_once('/').map_or(session.id.0.as_str(), |(whole, _)| whole);
         let groups: Vec<usize> = id.split('-').map(str::len).collect();
@@ -120,7 +118,7 @@ fn part_of(session: &Session) -> Option<&str> {
     session.id.0.split_once('/').map(|(_, part)| part)
 }
 
-/// Ids, each within something, by the digits that they would be shown with.
+/// Ids, each within a scope, by the digits that would be shown.
 struct Shortest<'a>(HashMap<(&'a str, &'a str), Vec<Uuid<'a>>>);
 
 impl<'a> Shortest<'a> {
@@ -135,7 +133,7 @@ impl<'a> Shortest<'a> {
         Self(alike)
     }
 
-    /// As much of an id as no other has.
+    /// The shortest unique part of an id.
     fn get(&self, id: Uuid<'a>, within: &'a str) -> &'a str {
         let alike = self.0.get(&(within, id.cut(SHORT))).map_or(&[][..], Vec::as_slice);
         let is_alone = |characters: &usize| {

@@ -1,9 +1,8 @@
-//! Settings: the environment over the project's file over the user's over the defaults, each value
-//! with where it comes from.
+//! Settings: the environment overrides the project's file, which overrides the user's file, which overrides
+//! the defaults. Each value knows its origin.
 //!
-//! A project's file is written by the project's authors, or by an agent. So it can raise and add
-//! where the table allows it, and nothing else: what it may not say is refused and shown, and nothing
-//! in it is an error.
+//! A project's file is written by the project's authors or by an agent. So it can only raise and add values
+//! where the table allows it. Anything else is refused and shown; nothing in it is an error.
 
 pub(crate) mod table;
 mod file;
@@ -17,7 +16,7 @@ use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Limits, Tools};
 use takeback_store::Durability;
 
-use self::file::{Keys, Unusable};
+use self::file::{Keys, SettingsFileError};
 use self::table::{KEYS, Key, Project, Value};
 use crate::error::{CommandError, Kind};
 use crate::place::environment;
@@ -28,21 +27,20 @@ use crate::stores::StatesMedium;
 pub(crate) struct Settings {
     /// In the order of the table.
     pub(crate) all: Vec<Setting>,
-    /// What the user should know about the files.
+    /// Warnings about the files.
     pub(crate) warnings: Vec<String>,
-    /// What the project wanted and did not get, as far as that is to be said at once. `config` lists
-    /// all of it.
+    /// Refused project settings that are reported immediately. `config` lists all of them.
     pub(crate) refusals: Vec<String>,
 }
 
-/// One value and where it comes from.
+/// One value and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
     pub(crate) value: Value,
     pub(crate) origin: Origin,
-    /// What the project's file wanted, and did not get.
-    pub(crate) refused: Option<Refused>,
+    /// The refused value of the project's file.
+    pub(crate) refused: Option<RefusedValue>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,16 +51,16 @@ pub(crate) enum Origin {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedValue {
     pub(crate) value: serde_json::Value,
     pub(crate) file: PathBuf,
     pub(crate) why: String,
 }
 
-/// Not the file's fault, as far as anybody knows.
+/// A settings file that could not be read; its contents may be valid.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} cannot be read")]
-struct Unread {
+struct UnreadableFile {
     path: PathBuf,
     source: std::io::Error,
 }
@@ -73,12 +71,12 @@ impl Settings {
         let project = root.join(".takeback").join("settings.json");
         let mut warnings = Vec::new();
         let user_keys = file::read(&user).map_err(|error| match error {
-            Unusable::Wrong(why) => {
+            SettingsFileError::Wrong(why) => {
                 CommandError::new(Kind::Usage, format!("{} is invalid: {why}", user.display()))
                     .hint("Fix it or move it away.")
             }
-            Unusable::Unread(source) => {
-                CommandError::new(Kind::Error, Unread { path: user.clone(), source })
+            SettingsFileError::Unread(source) => {
+                CommandError::new(Kind::Error, UnreadableFile { path: user.clone(), source })
             }
         })?;
         let project_keys = file::read(&project).unwrap_or_else(|why| {
@@ -124,7 +122,7 @@ impl Settings {
         self.setting(table::ENABLED).value == Value::Flag(true)
     }
 
-    /// Points kept of a session, safety points not counted.
+    /// Points kept per session, not counting safety points.
     pub(crate) fn points_per_session(&self) -> u64 {
         self.number(table::POINTS_PER_SESSION)
     }
@@ -175,7 +173,7 @@ impl Settings {
         }
     }
 
-    /// What recording waits for.
+    /// How durable recording is.
     pub(crate) fn durability(&self) -> Durability {
         match self.setting(table::DURABILITY).value {
             Value::Durability(durability) => durability,
@@ -183,17 +181,17 @@ impl Settings {
         }
     }
 
-    /// Whether a model may rewind without the user's leave for each time.
+    /// Whether a model may rewind without asking the user.
     pub(crate) fn allow_agent_rewind(&self) -> bool {
         self.setting(table::ALLOW_AGENT_REWIND).value == Value::Flag(true)
     }
 
-    /// Whether one of the files says that files are to be recorded.
+    /// Whether a settings file turns recording on.
     pub(crate) fn is_enabled_by_a_file(&self) -> bool {
         self.is_enabled() && matches!(self.setting(table::ENABLED).origin, Origin::File(_))
     }
 
-    /// How much is kept.
+    /// The retention policy.
     pub(crate) fn retention(&self) -> Policy {
         Policy {
             points_per_session: usize::try_from(self.points_per_session()).unwrap_or(usize::MAX),
@@ -202,12 +200,12 @@ impl Settings {
         }
     }
 
-    /// What one store may take on disk; 0: whatever it needs.
+    /// The maximum size of a store; 0: unlimited.
     pub(crate) fn max_store_bytes(&self) -> u64 {
         self.number(table::MAX_STORE)
     }
 
-    /// What all stores may take together; 0: whatever they need.
+    /// The maximum size of all stores; 0: unlimited.
     pub(crate) fn max_home_bytes(&self) -> u64 {
         self.number(table::MAX_HOME)
     }
@@ -224,18 +222,18 @@ impl Settings {
         }
     }
 
-    /// How long an agent waits at most for a look at the tree.
+    /// How long a scan may keep an agent waiting.
     pub(crate) fn scan_budget(&self) -> Duration {
         Duration::from_millis(self.number(table::SCAN_BUDGET))
     }
 
-    /// From how many files on the look at them goes on after the agent has its answer.
+    /// From this many files on, the scan continues in the background.
     pub(crate) fn background_scan_files(&self) -> u64 {
         self.number(table::BACKGROUND_SCAN)
     }
 
-    /// [`Self::limits`] where an agent waits for the answer: after two thirds of the time no further
-    /// file is read, the rest is for the names.
+    /// [`Self::limits`] while an agent waits: after two thirds of the time no more file contents are read;
+    /// the rest is for listing names.
     pub(crate) fn agent_limits(&self) -> Limits {
         let budget = self.scan_budget();
         Limits {
@@ -247,7 +245,7 @@ impl Settings {
     }
 }
 
-/// A file may hold any number of keys that are not known, of any length: some are named.
+/// Warns about some of the unknown keys: there may be many, and long ones.
 fn unknown_keys(file: &Path, keys: &Keys) -> Vec<String> {
     const MOST: usize = 5;
     let unknown: Vec<&String> = keys.keys().filter(|name| table::key(name).is_none()).collect();
@@ -267,19 +265,20 @@ fn unknown_keys(file: &Path, keys: &Keys) -> Vec<String> {
     warnings
 }
 
-/// A project tried to switch recording off, or its file is unreadable: warn right away.
+/// Refused settings that need an immediate warning: the project tried to turn recording off, or has an
+/// invalid value.
 fn refusals(all: &[Setting]) -> Vec<String> {
     all.iter()
         .filter_map(|setting| {
-            let Refused { file, why, .. } = setting.refused.as_ref()?;
-            let at_once = setting.name == table::ENABLED || why.starts_with(NOT_A_VALUE);
+            let RefusedValue { file, why, .. } = setting.refused.as_ref()?;
+            let is_urgent = setting.name == table::ENABLED || why.starts_with(NOT_A_VALUE);
             let file = file.display();
-            at_once.then(|| format!("{file}: {} has no effect: {why}", setting.name))
+            is_urgent.then(|| format!("{file}: {} has no effect: {why}", setting.name))
         })
         .collect()
 }
 
-/// The user's own word: the environment, their file, or the default.
+/// The user's value: from the environment, their file, or the default.
 fn of_user(
     key: &'static Key,
     in_file: Option<&serde_json::Value>,
@@ -294,7 +293,7 @@ fn of_user(
     } else if let Some(value) = in_file {
         let value = key.read_json(value).ok_or_else(|| {
             let text = format!("{}: {} must be {}", file.display(), key.name, key.takes());
-            CommandError::new(Kind::Usage, text).hint("Fix it there.")
+            CommandError::new(Kind::Usage, text).hint("Fix the file.")
         })?;
         (value, Origin::File(file.to_owned()))
     } else {
@@ -305,7 +304,7 @@ fn of_user(
 
 const NOT_A_VALUE: &str = "it must be";
 
-/// What becomes of a user's setting by what the project wants.
+/// Applies the project's value to a user's setting.
 fn with_project(
     key: &Key,
     mut setting: Setting,
@@ -334,13 +333,14 @@ fn with_project(
             setting.origin = Origin::File(file.to_owned());
         }
         Err(why) => {
-            setting.refused = Some(Refused { value: wanted.clone(), file: file.to_owned(), why });
+            setting.refused =
+                Some(RefusedValue { value: wanted.clone(), file: file.to_owned(), why });
         }
     }
     setting
 }
 
-/// The user's names and those of the project that are not among them.
+/// The user's names, plus the project's additional ones.
 fn added(own: &Value, more: Value) -> Value {
     match (own, more) {
         (Value::Names(own), Value::Names(more)) => {
@@ -436,7 +436,7 @@ mod tests {
             let expected = match expected {
                 Ok(value) => Setting { value, origin: Origin::File(file), ..before },
                 Err(why) => {
-                    let refused = Refused { value: wanted.clone(), file, why: why.to_owned() };
+                    let refused = RefusedValue { value: wanted.clone(), file, why: why.to_owned() };
                     Setting { refused: Some(refused), ..before }
                 }
             };

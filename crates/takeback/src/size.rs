@@ -1,17 +1,17 @@
-//! How much room things take on disk. Links are not followed.
+//! Measures sizes on disk. Links are not followed.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What was counted.
+/// A measured size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
     Exactly(u64),
-    /// There was more than the budget allowed to look at.
+    /// The budget ran out before everything was counted.
     AtLeast(u64),
 }
 
-/// What looking may cost, all in all.
+/// How many names and how much time measuring may take.
 pub(crate) struct Budget {
     names: usize,
     until: Instant,
@@ -22,7 +22,7 @@ impl Budget {
         Self { names, until: Instant::now() + time }
     }
 
-    /// A fair share of what is left, for one of `of` that want some.
+    /// An equal share of the rest, for one of `of` items.
     fn share(&mut self, of: usize) -> Self {
         let names = self.names / of.max(1);
         self.names -= names;
@@ -32,8 +32,8 @@ impl Budget {
     }
 }
 
-/// The sizes of these files and folders, each `None` if nothing can be said. What one does not need
-/// of the budget, the next ones have.
+/// The sizes of these files and folders; `None` for each that cannot be measured. Budget that one does not
+/// use is left for the next.
 pub(crate) fn sizes<'p>(
     paths: impl ExactSizeIterator<Item = Option<&'p Path>>,
     mut budget: Budget,
@@ -58,7 +58,7 @@ fn size(path: &Path, budget: &mut Budget) -> Option<Size> {
     let mut bytes = 0;
     let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
-        // What cannot be listed adds nothing: the sum is still no less than said.
+        // A folder that cannot be listed adds nothing; the sum is still a lower bound.
         let Ok(entries) = std::fs::read_dir(folder) else { continue };
         for entry in entries.filter_map(Result::ok) {
             if budget.names == 0 || Instant::now() >= budget.until {
@@ -75,7 +75,7 @@ fn size(path: &Path, budget: &mut Budget) -> Option<Size> {
     Some(Size::Exactly(bytes))
 }
 
-/// All the bytes in a folder.
+/// The total size of a folder.
 pub(crate) fn folder_bytes(folder: &Path) -> u64 {
     let mut all = Budget::new(usize::MAX, Duration::from_secs(3600));
     match size(folder, &mut all) {

@@ -1,6 +1,6 @@
-//! The stores in Takeback's home: where one lies, which there are, and how one is renamed or removed.
+//! The stores in Takeback's home: where they are, how to list them, and how to rename and remove them.
 //!
-//! The file `root` in each store names its workspace; together they are the register.
+//! The file `root` in each store names its workspace. There is no other registry.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -22,7 +22,7 @@ use takeback_store::{
 
 use crate::error::{CommandError, Kind};
 use crate::marker::Markers;
-use crate::missed;
+use crate::missed_events;
 use crate::place::random;
 use crate::time::now;
 
@@ -36,13 +36,13 @@ const ROOT_FILE: &str = "root";
 const ID_FILE: &str = "id";
 /// A store that is being removed.
 const FORGOTTEN: &[u8] = b".forgotten-";
-/// How long a recorder that is about to finish is waited for.
+/// How long to wait for a recorder that is about to finish.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A store and the workspace it is of.
+/// A store's folder and its workspace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Kept {
-    /// Where the workspace was when it was last heard of; empty if that may not be read.
+pub(crate) struct StoreFolder {
+    /// The last known root of the workspace; empty if it cannot be read.
     pub(crate) root: PathBuf,
     pub(crate) folder: PathBuf,
 }
@@ -63,7 +63,7 @@ pub(crate) fn states_of(store: &Path, home: &Path) -> PathBuf {
     home.join(PROJECTS).join(name)
 }
 
-/// `<home>/sessions`: what `chat` writes there about its sessions is for other programs.
+/// `<home>/sessions`: where `chat` describes its sessions for other programs.
 pub(crate) fn sessions_in(home: &Path) -> PathBuf {
     home.join(SESSIONS)
 }
@@ -73,7 +73,7 @@ pub(crate) fn is_protected(root: &Path, home: &Path) -> bool {
     is_store(&store_of(root, home)).is_ok_and(|there| there)
 }
 
-/// Files beside the database that tell that there was one.
+/// Files next to the database which show that there was one.
 const LEFT_BEHIND: [&str; 2] = ["timeline.db-wal", "head"];
 
 /// The file without which there is no store.
@@ -81,8 +81,8 @@ pub(crate) fn database_of(root: &Path, home: &Path) -> PathBuf {
     store_of(root, home).join(DATABASE)
 }
 
-/// Whether there is a store in `folder`, damaged or not; also one whose database is gone: what is left
-/// of it must not be taken for nothing.
+/// Whether there is a store in `folder`, even a damaged one or one whose database is missing: the rest of it
+/// must not be mistaken for an empty folder.
 pub(crate) fn is_store(folder: &Path) -> io::Result<bool> {
     for name in [DATABASE].iter().chain(&LEFT_BEHIND) {
         if folder.join(name).try_exists()? {
@@ -92,7 +92,7 @@ pub(crate) fn is_store(folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Tells a store from one that had its place before.
+/// Distinguishes a store from an earlier one in the same place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StoreId {
@@ -150,19 +150,20 @@ pub(crate) fn open_states(folder: &Path, home: &Path, medium: &StatesMedium) -> 
 
 /// Opens the store in `folder`, and creates it first if there is none.
 pub(crate) fn create(folder: &Path, root: &Path) -> Result<Box<dyn Store>, CommandError> {
-    // What cannot be looked for is reported by opening it.
+    // If the check fails, opening the store reports the error.
     let is_missing = || is_store(folder).is_ok_and(|there| !there);
     let is_unnamed = || !folder.join(ROOT_FILE).exists();
     if is_missing() || is_unnamed() {
-        disk::make_private_folder(folder).map_err(|source| failed(folder, "making it", source))?;
-        // Of several processes and threads that create it, one gives it its id: two ids would look like
-        // a lost history.
-        let _alone = hold_alone(folder)?;
+        disk::make_private_folder(folder)
+            .map_err(|source| failed(folder, "creating it", source))?;
+        // If several processes or threads create the store, only one may write its id: two ids would look
+        // like a lost history.
+        let _alone = lock_exclusively(folder)?;
         if is_unnamed() {
             note_root(folder, root)?;
         }
         if is_missing() {
-            // The id first: a database never has the id of the one before it.
+            // The id first, so that a new database never has the id of an earlier one.
             note_id(folder)?;
             SqliteStore::create(folder)?;
         }
@@ -179,10 +180,10 @@ fn note_id(folder: &Path) -> Result<(), StoreError> {
     let noted = serde_json::to_vec(&StoreId::new())
         .map_err(io::Error::from)
         .and_then(|bytes| disk::replace_private_file_durably(&path, &bytes));
-    noted.map_err(|source| failed(&path, "noting the store's id", source))
+    noted.map_err(|source| failed(&path, "writing the store's id", source))
 }
 
-/// For a store that is in use: of several that give it an id, the first one's stays.
+/// For a store that is in use: if several processes write an id, the first one wins.
 fn note_id_of_older(folder: &Path) -> Result<(), StoreError> {
     let path = folder.join(ID_FILE);
     let beside = folder.join(format!("{ID_FILE}.{}", std::process::id()));
@@ -195,25 +196,25 @@ fn note_id_of_older(folder: &Path) -> Result<(), StoreError> {
             placed => placed,
         }
     };
-    note().map_err(|source| failed(&path, "noting the store's id", source))
+    note().map_err(|source| failed(&path, "writing the store's id", source))
 }
 
 fn note_root(folder: &Path, root: &Path) -> Result<(), StoreError> {
     let path = folder.join(ROOT_FILE);
     disk::replace_private_file(&path, root.as_os_str().as_bytes())
         .map(drop)
-        .map_err(|source| StoreError::Io { path, doing: "noting the workspace's root", source })
+        .map_err(|source| StoreError::Io { path, doing: "writing the workspace's root", source })
 }
 
-/// What the store in `folder` gives as its root, if it is not `root`.
-pub(crate) fn misnamed(folder: &Path, root: &Path) -> Option<PathBuf> {
+/// The root noted in the store at `folder`, if it is not `root`.
+pub(crate) fn wrong_root(folder: &Path, root: &Path) -> Option<PathBuf> {
     let noted = std::fs::read(folder.join(ROOT_FILE)).unwrap_or_default();
     (noted != root.as_os_str().as_bytes()).then(|| PathBuf::from(OsString::from_vec(noted)))
 }
 
-/// Writes down the root of a store that gives another.
-pub(crate) fn mend_root(folder: &Path, root: &Path) -> Result<bool, StoreError> {
-    let is_wrong = misnamed(folder, root).is_some();
+/// Corrects the root noted in a store. Returns whether it was wrong.
+pub(crate) fn fix_root(folder: &Path, root: &Path) -> Result<bool, StoreError> {
+    let is_wrong = wrong_root(folder, root).is_some();
     if is_wrong {
         note_root(folder, root)?;
     }
@@ -221,9 +222,9 @@ pub(crate) fn mend_root(folder: &Path, root: &Path) -> Result<bool, StoreError> 
 }
 
 /// All stores, by root.
-pub(crate) fn stores(home: &Path) -> Vec<Kept> {
+pub(crate) fn stores(home: &Path) -> Vec<StoreFolder> {
     let Ok(folders) = std::fs::read_dir(home.join(WORKSPACES)) else { return Vec::new() };
-    let mut stores: Vec<Kept> = folders
+    let mut stores: Vec<StoreFolder> = folders
         .filter_map(Result::ok)
         .filter(|folder| !folder.file_name().as_bytes().starts_with(FORGOTTEN))
         .filter_map(|folder| {
@@ -231,10 +232,12 @@ pub(crate) fn stores(home: &Path) -> Vec<Kept> {
             match std::fs::read(folder.join(ROOT_FILE)) {
                 Ok(root) => {
                     let root = PathBuf::from(OsString::from_vec(root));
-                    is_store(&folder).is_ok_and(|there| there).then_some(Kept { root, folder })
+                    is_store(&folder)
+                        .is_ok_and(|there| there)
+                        .then_some(StoreFolder { root, folder })
                 }
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    Some(Kept { root: PathBuf::new(), folder })
+                    Some(StoreFolder { root: PathBuf::new(), folder })
                 }
                 Err(_) => None,
             }
@@ -245,15 +248,15 @@ pub(crate) fn stores(home: &Path) -> Vec<Kept> {
 }
 
 /// The store of the folder that is, or was, at `path`.
-pub(crate) fn find(path: &Path, home: &Path) -> Option<Kept> {
+pub(crate) fn find(path: &Path, home: &Path) -> Option<StoreFolder> {
     if is_protected(path, home) {
-        return Some(Kept { root: path.to_owned(), folder: store_of(path, home) });
+        return Some(StoreFolder { root: path.to_owned(), folder: store_of(path, home) });
     }
     stores(home).into_iter().find(|kept| kept.root == path)
 }
 
-/// `path` without links, also if only the folder above it exists.
-pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
+/// `path` with links resolved, even if only its parent exists.
+pub(crate) fn real_path(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     if let Ok(real) = std::fs::canonicalize(&path) {
         return Ok(real);
@@ -266,7 +269,7 @@ pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
 
 /// Workspaces below this one: they own their paths.
 pub(crate) fn nested(root: &Path, home: &Path) -> Vec<WorkPath> {
-    let below = |kept: Kept| {
+    let below = |kept: StoreFolder| {
         let below = kept.root.strip_prefix(root).ok()?;
         WorkPath::new(below.as_os_str().as_bytes()).ok()
     };
@@ -274,7 +277,7 @@ pub(crate) fn nested(root: &Path, home: &Path) -> Vec<WorkPath> {
 }
 
 /// While this is held, no other process records into the store or rewinds from it.
-pub(crate) fn hold_alone(folder: &Path) -> Result<Lock, CommandError> {
+pub(crate) fn lock_exclusively(folder: &Path) -> Result<Lock, CommandError> {
     let path = folder.join("lock");
     let held = lock(&path, Hold::Exclusive, PATIENCE).map_err(|source| StoreError::Io {
         path,
@@ -287,10 +290,11 @@ pub(crate) fn hold_alone(folder: &Path) -> Result<Lock, CommandError> {
     })
 }
 
-/// Removes a store with all that belongs to it.
+/// Removes a store and everything that belongs to it.
 pub(crate) fn remove(folder: &Path, home: &Path) -> Result<(), StoreError> {
-    missed::forget(folder).map_err(|source| failed(folder, "removing what was missed", source))?;
-    // The marker first: cut off between the two, the store is not reported as lost.
+    missed_events::forget(folder)
+        .map_err(|source| failed(folder, "removing its notes of missed events", source))?;
+    // The marker first: after a crash in between, the store is not reported as lost.
     if let Some(markers) = Markers::of_user() {
         markers
             .remove(folder)
@@ -308,11 +312,11 @@ pub(crate) fn remove(folder: &Path, home: &Path) -> Result<(), StoreError> {
     remove_folder(folder)
 }
 
-/// Removes what was written for other programs about sessions that are gone.
+/// Removes the descriptions of deleted sessions that were written for other programs.
 pub(crate) fn remove_sessions(gone: &[SessionId], home: &Path) -> Result<(), StoreError> {
     for session in gone {
         let folder = session_folder(&sessions_in(home), &session.0);
-        // What a link leads to is not ours.
+        // The target of a link is not Takeback's.
         if folder.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             remove_folder(&folder)?;
         }
@@ -320,7 +324,7 @@ pub(crate) fn remove_sessions(gone: &[SessionId], home: &Path) -> Result<(), Sto
     Ok(())
 }
 
-/// It is gone as soon as it has another name; what a crash then leaves, [`clear_leftovers`] removes.
+/// The rename makes it disappear at once; what a crash leaves behind, [`clear_leftovers`] removes.
 fn remove_folder(folder: &Path) -> Result<(), StoreError> {
     let mut name = FORGOTTEN.to_vec();
     name.extend_from_slice(format!("{:016x}", random()).as_bytes());
@@ -342,16 +346,16 @@ pub(crate) fn clear_leftovers(home: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes the store in `folder` that of the workspace at `root`.
+/// Connects the store in `folder` to the workspace at `root`.
 pub(crate) fn relocate(folder: &Path, root: &Path, home: &Path) -> Result<(), StoreError> {
-    // The root first: cut off between the two, the store still has the name by which the old root
-    // finds it, and the same command finishes it.
+    // The root first: after a crash in between, the store still has the name under which the old root finds
+    // it, and the same command finishes the move.
     note_root(folder, root)?;
     let file = folder.join(ROOT_FILE);
     File::open(&file)
         .and_then(|noted| disk::sync(&noted))
         .and_then(|()| disk::sync_folder(folder))
-        .map_err(|source| failed(&file, "making it durable", source))?;
+        .map_err(|source| failed(&file, "syncing it", source))?;
     let (states, store) = (states_of(folder, home), store_of(root, home));
     if states.exists() {
         rename(&states, &states_of(&store, home))?;
@@ -367,7 +371,7 @@ pub(crate) fn relocate(folder: &Path, root: &Path, home: &Path) -> Result<(), St
 fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     disk::place_private_file(from, to).map_err(|source| failed(from, "renaming it", source))?;
     let above = from.parent().unwrap_or(from);
-    disk::sync_folder(above).map_err(|source| failed(above, "making its names durable", source))
+    disk::sync_folder(above).map_err(|source| failed(above, "syncing it", source))
 }
 
 fn remove_below(folder: &Path) -> io::Result<()> {
@@ -389,10 +393,10 @@ fn failed(path: &Path, doing: &'static str, source: io::Error) -> StoreError {
     StoreError::Io { path: path.to_owned(), doing, source }
 }
 
-/// Where the folder `root`, which has no store, may have been before: the one root that is gone and
-/// whose workspace looks like it.
+/// Where the folder `root`, which has no store, may have been before: the only missing root whose workspace
+/// looks like it.
 pub(crate) fn moved_here(root: &Path, home: &Path) -> Option<PathBuf> {
-    let mut gone: Vec<Kept> = stores(home)
+    let mut gone: Vec<StoreFolder> = stores(home)
         .into_iter()
         .filter(|kept| kept.root.is_absolute() && !kept.root.exists())
         .collect();
@@ -403,8 +407,8 @@ pub(crate) fn moved_here(root: &Path, home: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The same commit is checked out, or all that the log knows right below the root is there.
-fn looks_like(kept: &Kept, root: &Path) -> bool {
+/// The same commit is checked out, or all known top-level names exist.
+fn looks_like(kept: &StoreFolder, root: &Path) -> bool {
     let Ok(store) = open(&kept.folder) else { return false };
     let head = git_state(root).and_then(|git| git.head);
     let last = store.points().unwrap_or_default().pop().and_then(|point| point.git?.head);
@@ -418,6 +422,6 @@ fn looks_like(kept: &Kept, root: &Path) -> bool {
         .filter(|(path, entry)| !path.is_outside() && *entry != Entry::Absent)
         .filter_map(|(path, _)| path.as_bytes().split(|b| *b == b'/').next().map(<[u8]>::to_vec))
         .collect();
-    // One name alone, a README, is in many folders.
+    // A single name, such as README, occurs in many folders.
     known.len() > 1 && known.iter().all(|name| root.join(OsStr::from_bytes(name)).exists())
 }

@@ -1,4 +1,4 @@
-//! Lists in columns that fit the terminal: what can be cut is cut, then what can be missed goes.
+//! Tables that fit the terminal: columns are cut first, then optional columns are dropped.
 
 use std::io::{self, Write};
 
@@ -8,16 +8,16 @@ use crate::screen::{columns, fit, fit_path, width};
 
 const GAP: usize = 2;
 
-/// How a column gives way when there is not enough room.
+/// What happens to a column if the table is too wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Give {
-    /// It does not.
+pub(crate) enum Overflow {
+    /// It keeps its width.
     Nothing,
-    /// Its texts are cut at their end, down to this many columns.
+    /// Its texts are cut at the end, down to this many columns.
     End(usize),
-    /// Its texts are cut at their beginning: paths.
+    /// Its texts, which are paths, are cut at the beginning.
     Start(usize),
-    /// It is left out, once cutting is not enough; the highest number first.
+    /// It is dropped if cutting is not enough; the highest number first.
     All(u8),
 }
 
@@ -45,13 +45,13 @@ impl Cell {
 
 pub(crate) struct Table<const N: usize> {
     pub(crate) indent: usize,
-    pub(crate) gives: [Give; N],
+    pub(crate) overflows: [Overflow; N],
     pub(crate) rows: Vec<[Cell; N]>,
 }
 
 impl<const N: usize> Table<N> {
-    pub(crate) fn new(indent: usize, gives: [Give; N]) -> Self {
-        Self { indent, gives, rows: Vec::new() }
+    pub(crate) fn new(indent: usize, overflows: [Overflow; N]) -> Self {
+        Self { indent, overflows, rows: Vec::new() }
     }
 
     pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -69,7 +69,11 @@ impl<const N: usize> Table<N> {
                 let cell = &row[at];
                 let used = cell.columns();
                 if let (true, [(style, text)]) = (used > room, cell.0.as_slice()) {
-                    let cut = if matches!(self.gives[at], Give::Start(_)) { fit_path } else { fit };
+                    let cut = if matches!(self.overflows[at], Overflow::Start(_)) {
+                        fit_path
+                    } else {
+                        fit
+                    };
                     write!(out, "{style}{}{style:#}", cut(text, room))?;
                 } else {
                     for (style, text) in &cell.0 {
@@ -85,7 +89,7 @@ impl<const N: usize> Table<N> {
         Ok(())
     }
 
-    /// Of each column; `None`: left out.
+    /// The width of each column; `None`: dropped.
     fn widths(&self, room: usize) -> [Option<usize>; N] {
         let mut widths: [Option<usize>; N] = std::array::from_fn(|at| {
             self.rows.iter().map(|row| row[at].columns()).max().filter(|width| *width > 0)
@@ -97,11 +101,12 @@ impl<const N: usize> Table<N> {
         let natural = widths;
         loop {
             let mut over = total(&widths).saturating_sub(room);
-            // The widest gives first, so that none is cut while another has room to spare.
+            // The widest column is cut first, so that none is cut while another has room to spare.
             while over > 0 {
                 let widest = (0..N)
                     .filter_map(|at| {
-                        let (Give::End(least) | Give::Start(least)) = self.gives[at] else {
+                        let (Overflow::End(least) | Overflow::Start(least)) = self.overflows[at]
+                        else {
                             return None;
                         };
                         Some((widths[at].filter(|width| *width > least)?, at))
@@ -115,8 +120,8 @@ impl<const N: usize> Table<N> {
                 return widths;
             }
             let next = (0..N)
-                .filter_map(|at| match (self.gives[at], widths[at]) {
-                    (Give::All(order), Some(_)) => Some((order, at)),
+                .filter_map(|at| match (self.overflows[at], widths[at]) {
+                    (Overflow::All(order), Some(_)) => Some((order, at)),
                     _ => None,
                 })
                 .max();
@@ -134,7 +139,10 @@ mod tests {
 
     #[test]
     fn what_can_be_cut_is_cut_before_anything_goes() {
-        let mut table = Table::new(2, [Give::Nothing, Give::All(1), Give::End(10), Give::Start(6)]);
+        let mut table = Table::new(
+            2,
+            [Overflow::Nothing, Overflow::All(1), Overflow::End(10), Overflow::Start(6)],
+        );
         table.rows.push([
             Cell::plain("12345678"),
             Cell::plain("session"),

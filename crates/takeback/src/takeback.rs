@@ -1,7 +1,7 @@
 //! [`Takeback`]: the front door for Rust programs. Opens a workspace with the program's own settings and
 //! defaults, records what an agent does, and takes it back.
 //!
-//! Everything here is a short way to `takeback-core`; [`Takeback::with_workspace`] reaches the rest of it.
+//! Everything here is a shortcut to `takeback-core`; [`Takeback::with_workspace`] gives access to the rest.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -25,19 +25,19 @@ use takeback_store::{Digest, Point, PointId, SessionId, StateError, States, Stor
 use crate::error::CommandError;
 use crate::place::{self, Place, Store};
 use crate::point;
-use crate::turn::{Turn, Unrecorded};
+use crate::turn::{RecordingGap, Turn};
 
 /// A protected folder. Clones share it; calls from several threads take turns.
 #[derive(Clone)]
 pub struct Takeback {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<SharedWorkspace>>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct SharedWorkspace {
     place: Place,
     /// Sessions that this process has introduced.
     sessions: HashSet<SessionId>,
-    unrecorded: Vec<Unrecorded>,
+    unrecorded: Vec<RecordingGap>,
 }
 
 /// An agent's state after one step of its work.
@@ -49,7 +49,7 @@ pub struct Step<'a> {
     pub index: u32,
     /// A name for people.
     pub name: &'a str,
-    /// What [`Takeback::resume`] brings back.
+    /// What [`Takeback::resume`] returns.
     pub values: Values,
     /// Why the step failed, if it did.
     pub error: Option<&'a str>,
@@ -57,7 +57,8 @@ pub struct Step<'a> {
     pub session: Option<&'a str>,
 }
 
-/// Why a folder could not be opened, or a point not be found. Displays the cause and what to do about it.
+/// Why a folder could not be opened or a point could not be found. Displays the cause and what to do about
+/// it.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct OpenError {
@@ -72,7 +73,7 @@ impl From<CommandError> for OpenError {
 }
 
 impl Takeback {
-    /// Protects `folder`, or opens it if it is protected already.
+    /// Protects `folder`, or opens it if it is already protected.
     ///
     /// Uses what the program would use: the nearest protected folder or project above `folder`, the
     /// store below `TAKEBACK_HOME` or `~/.takeback`, and the settings of the user and the project. A
@@ -81,8 +82,8 @@ impl Takeback {
         Ok(Self::open_in(folder.as_ref(), &place::home_of(None)?, Store::Create)?)
     }
 
-    /// As [`Takeback::open`], with another home than `~/.takeback`. Writes nothing outside of it, so a store
-    /// that is deleted with its home is not reported as lost.
+    /// Like [`Takeback::open`], with another home than `~/.takeback`. Writes nothing outside of it, so a
+    /// store that is deleted with its home is not reported as lost.
     pub fn open_with_home(
         folder: impl AsRef<Path>,
         home: impl AsRef<Path>,
@@ -102,7 +103,7 @@ impl Takeback {
             recover(&mut place.workspace)?;
         }
         record_late_events(&mut place.workspace)?;
-        let shared = Shared { place, sessions: HashSet::new(), unrecorded: Vec::new() };
+        let shared = SharedWorkspace { place, sessions: HashSet::new(), unrecorded: Vec::new() };
         Ok(Self { shared: Arc::new(Mutex::new(shared)) })
     }
 
@@ -141,7 +142,7 @@ impl Takeback {
         self.prompt_as(session, None, text)
     }
 
-    /// As [`Takeback::prompt`], for a message with an id. `SESSION:MESSAGE` then names the point, too.
+    /// Like [`Takeback::prompt`], for a message with an id. `SESSION:MESSAGE` then names the point, too.
     pub fn prompt_as(
         &self,
         session: &str,
@@ -159,7 +160,7 @@ impl Takeback {
         let recorded = shared.record("", &event)?;
         let point = recorded.point.ok_or(RecordError::Locked)?;
         let policy = shared.place.settings.retention();
-        // A point too many is dropped by the next cleanup at the latest.
+        // The next cleanup drops excess points at the latest.
         drop(hold_cap(&mut shared.place.workspace, &policy));
         Ok(Turn { takeback: self.clone(), session, point })
     }
@@ -184,7 +185,7 @@ impl Takeback {
     /// `SESSION:MESSAGE`, or a time such as `10m`.
     pub fn point(&self, name: &str) -> Result<PointId, OpenError> {
         let shared = self.lock();
-        Ok(point::named_in(&*shared.place.workspace.store, name)?.id)
+        Ok(point::find_in(&*shared.place.workspace.store, name)?.id)
     }
 
     /// Plans to take back what the point's session did since. Nothing changes before
@@ -209,7 +210,7 @@ impl Takeback {
         Ok(Rewind { takeback: self.clone(), request, shown })
     }
 
-    /// What stood at each path before this session's calls changed it, oldest first.
+    /// The contents of each path before this session's calls changed it, oldest first.
     pub fn file_checkpoints(&self, session: &str) -> Result<Vec<FileCheckpoint>, StoreError> {
         let shared = self.lock();
         history::file_checkpoints(&*shared.place.workspace.store, &SessionId::from(session))
@@ -258,7 +259,7 @@ impl Takeback {
         Arc::clone(&self.lock().place.workspace.states)
     }
 
-    /// The state that a checkpoint holds, for the agent to go on from.
+    /// The state in a checkpoint, for the agent to continue from.
     pub fn resume(&self, id: &CheckpointId) -> Result<ResumeState, StateError> {
         execution::resume(&*self.lock().place.workspace.states, id)
     }
@@ -271,10 +272,10 @@ impl Takeback {
         execution::rollback_to(&mut shared.place.workspace, &key, RollbackFiles::All)
     }
 
-    /// Returns what could not be recorded since the last call, and forgets it. The tools ran all the
-    /// same; the log has a gap there.
+    /// Returns what could not be recorded since the last call, and forgets it. The tools ran anyway; the log
+    /// has a gap there.
     #[must_use]
-    pub fn unrecorded(&self) -> Vec<Unrecorded> {
+    pub fn unrecorded(&self) -> Vec<RecordingGap> {
         std::mem::take(&mut self.lock().unrecorded)
     }
 
@@ -283,7 +284,7 @@ impl Takeback {
         work(&mut self.lock().place.workspace)
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Shared> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, SharedWorkspace> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -294,7 +295,7 @@ impl std::fmt::Debug for Takeback {
     }
 }
 
-impl Shared {
+impl SharedWorkspace {
     /// Starts the session unless this process has done so.
     pub(crate) fn introduce(&mut self, session: &SessionId) -> Result<(), RecordError> {
         if self.sessions.contains(session) { Ok(()) } else { self.start(session, None, None) }
@@ -330,17 +331,17 @@ impl Shared {
 
     fn note_missing(&mut self, call: &str, recorded: &RecordOutcome) {
         let missing = recorded.not_captured.iter().cloned();
-        self.unrecorded.extend(missing.map(|(path, reason)| Unrecorded::Contents {
+        self.unrecorded.extend(missing.map(|(path, reason)| RecordingGap::Contents {
             call: call.to_owned(),
             path,
             reason,
         }));
     }
 
-    /// As [`Shared::record`], for an event whose failure must not fail the agent.
+    /// Like [`SharedWorkspace::record`], for an event whose failure must not fail the agent.
     pub(crate) fn record_or_note(&mut self, call: &str, event: &AgentEvent) {
         if let Err(source) = self.record(call, event) {
-            self.unrecorded.push(Unrecorded::Event { call: call.to_owned(), source });
+            self.unrecorded.push(RecordingGap::Event { call: call.to_owned(), source });
         }
     }
 
@@ -349,7 +350,7 @@ impl Shared {
     }
 }
 
-/// A rewind that was planned and not yet done.
+/// A rewind that is planned but not applied.
 #[derive(Debug)]
 pub struct Rewind {
     takeback: Takeback,
@@ -364,8 +365,8 @@ impl Rewind {
         &self.shown
     }
 
-    /// Does it, and returns what happened, checked against the disk. If the files have changed since the
-    /// plan was made, it does nothing and returns [`RewindError::Changed`].
+    /// Applies the rewind and returns what happened, verified on disk. If the files have changed since the
+    /// plan was made, changes nothing and returns [`RewindError::Changed`].
     pub fn apply(self) -> Result<Receipt, RewindError> {
         let mut shared = self.takeback.lock();
         rewind(&mut shared.place.workspace, &self.request, Some(&self.shown))

@@ -1,4 +1,4 @@
-//! Times as people write and read them: in the zone that `TZ` or `/etc/localtime` names.
+//! Formats and parses times for people, in the zone of `TZ` or `/etc/localtime`.
 
 use jiff::civil::{DateTime, Time};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
@@ -41,12 +41,12 @@ pub(crate) fn ago(time: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// `14:03:59`, where the user is; `14:03:59 UTC` if that is not known.
+/// `14:03:59` in local time; `14:03:59 UTC` if the zone is unknown.
 pub(crate) fn clock(time: Timestamp) -> String {
     local(time, "%H:%M:%S")
 }
 
-/// As [`clock`], with the day.
+/// Like [`clock`], with the date.
 pub(crate) fn moment(time: Timestamp) -> String {
     local(time, "%Y-%m-%d %H:%M:%S")
 }
@@ -60,13 +60,13 @@ fn local(time: Timestamp, format: &str) -> String {
     )
 }
 
-/// Where the user is. If that is not known, a zone that counts as UTC and says that it is unknown.
+/// The local zone; if it is unknown, UTC marked as unknown.
 fn zone() -> TimeZone {
     TimeZone::try_system().ok().or_else(bundled_zone).unwrap_or_else(TimeZone::unknown)
 }
 
-/// The zone that `TZ` names, as this program was built with it. The library asks its own copy only where
-/// the system has no zone files at all, and some systems have a few.
+/// The zone that `TZ` names, from the bundled zone data. The library uses that only if the system has no zone
+/// files at all, and some systems have a few.
 fn bundled_zone() -> Option<TimeZone> {
     let name = environment("TZ")?.into_string().ok()?;
     let name = name.strip_prefix(':').unwrap_or(&name);
@@ -74,11 +74,11 @@ fn bundled_zone() -> Option<TimeZone> {
     TimeZoneDatabase::bundled().get(name).ok()
 }
 
-/// What to say if `TZ` names no zone. Without `TZ` and without `/etc/localtime`, UTC is what every program
-/// uses, and not worth a warning.
+/// The warning if `TZ` names no zone. Without `TZ` and `/etc/localtime` there is no warning: every program
+/// uses UTC then.
 pub(crate) fn zone_warning() -> Option<String> {
     let name = environment("TZ")?;
-    // Looking through the system's zone files takes longer than some commands do.
+    // Searching the system's zone files takes longer than some commands.
     if bundled_zone().is_some() {
         return None;
     }
@@ -86,7 +86,7 @@ pub(crate) fn zone_warning() -> Option<String> {
     zone().is_unknown().then(|| format!("TZ={name} is not a known time zone; times are in UTC"))
 }
 
-/// Whether `text` is written like a time of day.
+/// Whether `text` looks like a time of day.
 pub(crate) fn looks_like_time(text: &str) -> bool {
     let mut parts = text.split(':');
     let hours = parts.next().is_some_and(|hours| matches!(hours.len(), 1 | 2));

@@ -31,13 +31,13 @@ pub struct Tool {
 enum Kind {
     Edit,
     Shell,
-    /// What the user's settings say of a tool of this name.
+    /// Decided by the settings, by the tool's name.
     Named,
 }
 
-/// Something that could not be recorded. The tool ran all the same.
+/// Something that could not be recorded. The tool ran anyway.
 #[derive(Debug)]
-pub enum Unrecorded {
+pub enum RecordingGap {
     /// An event of this call: what it changed is attributed to the next call, or to you.
     Event {
         /// The id of the call; empty for a turn's end.
@@ -63,16 +63,16 @@ impl Tool {
         Self { name: "edit".to_owned(), paths: vec![path.into()], command: None, kind: Kind::Edit }
     }
 
-    /// A tool that runs a command, or may write anything for another reason.
+    /// A tool that runs a command, or may write anywhere for another reason.
     #[must_use]
     pub fn shell(command: impl Into<String>) -> Self {
         let command = Some(command.into());
         Self { name: "shell".to_owned(), paths: Vec::new(), command, kind: Kind::Shell }
     }
 
-    /// A tool by its name and input. The settings `editTools`, `shellTools` and `readOnlyTools` say what
-    /// it may write; a name that is in none of them may write anything. Paths are taken from `file_path`,
-    /// `path` and `notebook_path` of the input, a command from `command`.
+    /// A tool by its name and input. The settings `editTools`, `shellTools` and `readOnlyTools` say what it
+    /// may write; a tool in none of them may write anywhere. Paths are taken from `file_path`, `path` and
+    /// `notebook_path` of the input, a command from `command`.
     #[must_use]
     pub fn named(name: impl Into<String>, input: &Value) -> Self {
         let (paths, command) = (paths_in(input), command_in(input));

@@ -1,5 +1,4 @@
-//! The trees that a server watches, each once for all its clients, so that their snapshots look only
-//! where something happened.
+//! The trees that a server watches, each once for all clients, so that a point reads only changed paths.
 //!
 //! Full scans for events a watcher may have missed run while no request waits.
 
@@ -16,14 +15,14 @@ use crate::place::{self, Place, Store};
 use crate::stores;
 use crate::time::now;
 
-/// Trees that are watched at once; the one used longest ago goes first.
+/// The maximum number of watched trees; the least recently used is dropped first.
 const MOST: usize = 8;
-/// How often it is seen to whether a tree should be looked at as a whole.
+/// How often to check whether a tree needs a full scan.
 const TICK: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
 pub(crate) struct Watchlist {
-    /// The one used last is last.
+    /// Most recently used last.
     trees: Mutex<Vec<Tree>>,
 }
 
@@ -31,32 +30,32 @@ pub(crate) struct Watchlist {
 struct Tree {
     root: PathBuf,
     home: PathBuf,
-    /// By which a store that was made anew is told from the one whose log is known.
+    /// The database's device and inode: distinguishes a recreated store from the known one.
     database: Option<(u64, u64)>,
     watched: Arc<Watched>,
 }
 
 impl Watchlist {
-    /// A list that is seen to as long as it is held.
-    pub(crate) fn kept() -> Arc<Self> {
+    /// Starts a list whose trees are scanned when due, as long as the list exists.
+    pub(crate) fn start() -> Arc<Self> {
         let list = Arc::new(Self::default());
         let seen_to = Arc::downgrade(&list);
         let see_to = move || {
             loop {
                 thread::sleep(TICK);
                 let Some(list) = seen_to.upgrade() else { return };
-                list.look_at_those_due();
+                list.scan_due_trees();
             }
         };
-        // Without a thread, each snapshot looks for itself.
+        // Without a thread, each point runs its own full scan.
         drop(thread::Builder::new().spawn(see_to));
         list
     }
 
-    /// Has the tree of a workspace watched from its next snapshot on.
+    /// Watches a workspace's tree from its next point on.
     pub(crate) fn watch(&self, place: &mut Place, home: &Path) {
         let root = place.workspace.root.path().to_owned();
-        let database = number_of(&root, home);
+        let database = database_inode(&root, home);
         let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
         let known = trees.iter().position(|tree| tree.root == root && tree.home == home);
         let tree = match known.map(|at| trees.remove(at)) {
@@ -73,11 +72,11 @@ impl Watchlist {
         trees.push(tree);
     }
 
-    /// Looks at all of the trees of which the next snapshot would have to, before anybody waits for it.
-    fn look_at_those_due(&self) {
+    /// Scans the trees that are due for a full scan, before a request has to wait for it.
+    fn scan_due_trees(&self) {
         let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for tree in trees.iter().filter(|tree| tree.watched.is_nearly_due(now())) {
-            if number_of(&tree.root, &tree.home) != tree.database {
+            if database_inode(&tree.root, &tree.home) != tree.database {
                 continue;
             }
             let looked =
@@ -85,14 +84,14 @@ impl Watchlist {
                     place.workspace.watched = Some(Arc::clone(&tree.watched));
                     look_around(&mut place.workspace)
                 });
-            // The next snapshot does it then, and says what is wrong.
+            // The next point repeats the scan and reports the error.
             drop(looked);
         }
     }
 }
 
-/// The database's device and number.
-pub(crate) fn number_of(root: &Path, home: &Path) -> Option<(u64, u64)> {
+/// The database's device and inode.
+pub(crate) fn database_inode(root: &Path, home: &Path) -> Option<(u64, u64)> {
     let about = stores::database_of(root, home).metadata().ok()?;
     Some((about.dev(), about.ino()))
 }

@@ -45,7 +45,7 @@ impl Witness for TranscriptWitness {
 }
 
 impl TranscriptWitness {
-    /// What a transcript's word means, together with the processes that run.
+    /// Combines a transcript's entry with the running processes.
     fn learned(
         &self,
         session: &Session,
@@ -53,7 +53,7 @@ impl TranscriptWitness {
         told: &TranscriptEnd,
     ) -> Option<LearnedEnd> {
         let call = calls.iter().find(|call| call.id.0 == told.call)?;
-        // Of an earlier call that did the same.
+        // It belongs to an earlier, identical call.
         if told.at.is_some_and(|at| at < call.opened_at) {
             return None;
         }
@@ -66,7 +66,7 @@ impl TranscriptWitness {
             Told::Rejected => EndKind::Rejected,
             Told::Interrupted if runs() == Some(true) => return None,
             Told::Interrupted => EndKind::Interrupted,
-            // It still runs, or it was refused, or it was killed with the turn.
+            // The call still runs, was refused, or was killed with the turn.
             Told::Abandoned if runs() == Some(false) => EndKind::Unknown,
             Told::Abandoned => return None,
         };
@@ -74,7 +74,7 @@ impl TranscriptWitness {
         Some(LearnedEnd { session, call, how, at: told.at, took: told.took })
     }
 
-    /// Whether nothing runs any more that a call can have started in the background.
+    /// Whether no process runs that the call may have started in the background.
     fn is_over(&self, session: &Session, call: &Call) -> bool {
         session.owner.is_some_and(|owner| {
             !process::is_alive(owner)
@@ -104,7 +104,7 @@ fn part_of<'s>(session: &'s SessionId, whole: &SessionId) -> Option<&'s str> {
     session.0.strip_prefix(&whole.0)?.strip_prefix('/')
 }
 
-/// As much of a transcript as the newest prompt and its calls can be in.
+/// The end of a transcript, large enough for the newest prompt and its calls.
 pub(crate) fn end_of(transcript: &Path) -> Option<Vec<u8>> {
     const MOST: u64 = 1 << 20;
     let mut file = File::open(transcript).ok()?;

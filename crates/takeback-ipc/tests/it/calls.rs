@@ -56,7 +56,7 @@ fn refused(message: &str, id: &str, code: i32, kind: &str, said: &str) {
 }
 
 #[test]
-fn what_is_no_call_is_refused_with_a_code() {
+fn invalid_calls_are_refused_with_a_code() {
     refused(
         "{",
         "null",
@@ -193,7 +193,7 @@ fn ten_megabytes_pass() {
 }
 
 #[test]
-fn who_sends_lengths_is_answered_with_lengths() {
+fn a_client_that_sends_lengths_gets_lengths() {
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"add","params":[1]}"#;
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":1}"#;
     let framed = |text: &str| format!("Content-Length: {}\r\n\r\n{text}", text.len());

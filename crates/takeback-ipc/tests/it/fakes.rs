@@ -8,7 +8,7 @@ use serde_json::value::to_raw_value;
 use takeback_ipc::{Call, Fault, Limits, Outcome, Outlet, serve};
 
 /// `echo` answers its parameters, `add` adds `a` and `b`, `big` answers `n` bytes, `tell` sends a
-/// notification first, `panic` does.
+/// notification first, `panic` panics.
 pub(crate) fn methods(call: &Call, outlet: &Outlet) -> Outcome {
     let raw = |value: &Value| Ok(to_raw_value(value).expect("it is JSON"));
     match call.method.as_str() {
@@ -33,10 +33,10 @@ pub(crate) fn methods(call: &Call, outlet: &Outlet) -> Outcome {
     }
 }
 
-/// What a client that says `input` and then nothing more is answered.
+/// The answers to a client that sends `input` and then closes.
 pub(crate) fn answers_to(input: &[u8], limits: &Limits) -> String {
     let sink = Sink::default();
-    // A connection that ends in the midst of a frame has failed, and its answers count all the same.
+    // A connection that ends within a frame is an error, but its answers still count.
     drop(serve(input, sink.clone(), limits, || {}, &mut methods));
     let bytes = sink.0.lock().expect("nobody panics").clone();
     String::from_utf8(bytes).expect("answers are text")
@@ -55,7 +55,7 @@ impl Write for Sink {
     }
 }
 
-/// Gives at most `step` bytes at a time.
+/// Returns at most `step` bytes at a time.
 pub(crate) struct Dribble<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) step: usize,

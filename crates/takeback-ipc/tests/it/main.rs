@@ -1,4 +1,4 @@
-//! Clients good and bad, against methods that do nothing much.
+//! Good and bad clients against trivial methods.
 
 mod calls;
 mod fakes;

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use takeback_ipc::outlet::Gone;
+use takeback_ipc::outlet::DisconnectedError;
 use takeback_ipc::{Call, Limits, Outlet, serve};
 
 use crate::fakes::methods;
 
-/// Serves one end of a pair, whose other end is the client's, until the client is gone or given up.
+/// Serves one end of a pair, whose other end is the client's, until the client disconnects or is dropped.
 fn served(
     limits: Limits,
     methods: impl FnMut(&Call, &Outlet) -> takeback_ipc::Outcome + Send + 'static,
@@ -32,7 +32,7 @@ fn who_reads_nothing_is_given_up() {
     let limits = Limits { unread: 1 << 20, stall: Duration::from_millis(50), ..Limits::default() };
     let (mut client, thread) = served(limits, methods);
     let call = br#"{"jsonrpc":"2.0","id":1,"method":"big","params":[500000]}"#;
-    // As many as go in before the server hangs up.
+    // As many as fit before the server hangs up.
     while client.write_all(call).and_then(|()| client.write_all(b"\n")).is_ok() {}
     thread.join().expect("it ends, although the client still holds its end");
 }
@@ -47,7 +47,7 @@ fn who_asks_for_much_and_falls_silent_is_given_up_too() {
 }
 
 #[test]
-fn for_who_reads_nothing_only_so_much_is_done() {
+fn a_client_that_reads_nothing_is_limited() {
     static DONE: AtomicUsize = AtomicUsize::new(0);
     let limits = Limits { unread: 100_000, stall: Duration::from_secs(60), ..Limits::default() };
     let (mut client, thread) = served(limits, |call, outlet| {
@@ -56,7 +56,7 @@ fn for_who_reads_nothing_only_so_much_is_done() {
     });
     let call = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"big\",\"params\":[50000]}\n";
     client.write_all(call.repeat(500).as_bytes()).expect("there is room for all of it");
-    // Time enough for many more, if nothing held it back.
+    // Enough time for many more, if nothing limited it.
     for _ in 0..100 {
         std::thread::sleep(Duration::from_millis(10));
         let done = DONE.load(Ordering::Relaxed);
@@ -95,10 +95,10 @@ fn nobody_waits_for_a_client_that_is_gone() {
     let outlet = receiver.recv().expect("it was called");
     let told = std::thread::spawn(move || {
         let much = "x".repeat(100_000);
-        while outlet.notify("told", &much) != Err(Gone) {}
+        while outlet.notify("told", &much) != Err(DisconnectedError) {}
         assert!(outlet.is_gone());
     });
     drop(client);
-    told.join().expect("who tells it something is let go");
+    told.join().expect("the sender is released");
     thread.join().expect("it ends");
 }

@@ -1,4 +1,4 @@
-//! Many clients at once, and who may be one.
+//! Many clients at once, and which processes may connect.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use takeback_ipc::socket::{Idle, Socket, SocketError, answers, serve_all};
+use takeback_ipc::socket::{IdlePolicy, Socket, SocketError, answers, serve_all};
 use takeback_ipc::{Call, Limits, Outcome, Outlet};
 use tempfile::TempDir;
 
@@ -27,7 +27,7 @@ struct Server {
 type Methods = fn(&Call, &Outlet) -> Outcome;
 
 impl Server {
-    fn start(limits: Limits, idle: Idle, methods: Methods) -> Self {
+    fn start(limits: Limits, idle: IdlePolicy, methods: Methods) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let socket = Socket::claim(&folder.path().join("run/s.sock")).expect("a socket");
         let (stop, stopped) = UnixStream::pair().expect("a pair");
@@ -69,7 +69,7 @@ impl Client {
     /// Empty: the server has ended it.
     fn line(&mut self) -> String {
         let mut line = String::new();
-        // Ended is ended, in whatever way.
+        // Any way of closing the connection counts.
         drop(self.reader.read_line(&mut line));
         line
     }
@@ -96,7 +96,7 @@ fn private_folder() -> TempDir {
 
 #[test]
 fn it_is_for_its_owner_alone_and_gone_afterwards() {
-    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    let mut server = Server::start(Limits::default(), IdlePolicy::Stays, methods);
     assert_eq!(mode(&server.path()), 0o600);
     assert_eq!(mode(&server.folder.path().join("run")), 0o700);
     assert_eq!(server.connect().add(1), sum(1));
@@ -106,7 +106,7 @@ fn it_is_for_its_owner_alone_and_gone_afterwards() {
 
 #[test]
 fn one_server_at_a_time() {
-    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    let mut server = Server::start(Limits::default(), IdlePolicy::Stays, methods);
     let second = Socket::claim(&server.path());
     assert!(matches!(second, Err(SocketError::Taken { .. })), "{second:?}");
     assert_eq!(server.connect().add(1), sum(1), "the first is as it was");
@@ -152,7 +152,7 @@ fn a_place_that_is_not_safe_is_refused() {
 
 #[test]
 fn a_hundred_clients_at_once() {
-    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    let mut server = Server::start(Limits::default(), IdlePolicy::Stays, methods);
     let mut clients: Vec<Client> = (0..100).map(|_| server.connect()).collect();
     std::thread::scope(|scope| {
         for (n, client) in (0..).zip(&mut clients) {
@@ -170,7 +170,7 @@ fn a_hundred_clients_at_once() {
 #[test]
 fn one_client_too_many_is_told_so() {
     let limits = Limits { clients: 2, ..Limits::default() };
-    let mut server = Server::start(limits, Idle::Stays, methods);
+    let mut server = Server::start(limits, IdlePolicy::Stays, methods);
     let mut clients = [server.connect(), server.connect()];
     for client in &mut clients {
         assert_eq!(client.add(1), sum(1));
@@ -193,7 +193,7 @@ fn one_client_too_many_is_told_so() {
 
 #[test]
 fn clients_that_die_disturb_nobody() {
-    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    let mut server = Server::start(Limits::default(), IdlePolicy::Stays, methods);
     for _ in 0..20 {
         let mut cut = server.connect();
         cut.stream.write_all(br#"{"jsonrpc":"2.0","id":1,"meth"#).expect("it listens");
@@ -212,7 +212,7 @@ fn clients_that_die_disturb_nobody() {
 
 #[test]
 fn a_mistake_ends_one_client_alone() {
-    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    let mut server = Server::start(Limits::default(), IdlePolicy::Stays, methods);
     let mut other = server.connect();
     let mut client = server.connect();
     assert_eq!(client.add(1), sum(1));
@@ -225,7 +225,7 @@ fn a_mistake_ends_one_client_alone() {
 #[test]
 fn who_reads_nothing_keeps_nobody_else_waiting() {
     let limits = Limits { stall: Duration::from_secs(600), ..Limits::default() };
-    let mut server = Server::start(limits, Idle::Stays, methods);
+    let mut server = Server::start(limits, IdlePolicy::Stays, methods);
     let mut stuck = server.connect();
     for _ in 0..50 {
         stuck.send(r#"{"jsonrpc":"2.0","id":1,"method":"big","params":[1000000]}"#);
@@ -239,7 +239,7 @@ fn who_reads_nothing_keeps_nobody_else_waiting() {
 
 #[test]
 fn it_ends_by_itself_when_nobody_comes() {
-    let idle = Idle::Exits(Duration::from_millis(300));
+    let idle = IdlePolicy::Exits(Duration::from_millis(300));
     let mut server = Server::start(Limits::default(), idle, methods);
     let mut client = server.connect();
     for a in 0..4 {
@@ -253,7 +253,7 @@ fn it_ends_by_itself_when_nobody_comes() {
 
 #[test]
 fn a_socket_that_was_removed_leaves_its_place_to_the_next() {
-    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    let mut server = Server::start(Limits::default(), IdlePolicy::Stays, methods);
     let mut client = server.connect();
     assert_eq!(client.add(1), sum(1));
     fs::remove_file(server.path()).expect("it goes");
@@ -264,30 +264,30 @@ fn a_socket_that_was_removed_leaves_its_place_to_the_next() {
             Err(other) => panic!("{other}"),
         }
     };
-    assert_eq!(client.add(2), sum(2), "who was there is served");
+    assert_eq!(client.add(2), sum(2), "the connected client is still served");
     drop(client);
     server.ended();
     assert!(server.path().exists(), "the next one's is not removed");
     drop(next);
 }
 
-/// Says when its first call has begun, and goes on with it when it is told to.
+/// Reports when its first call has started, and continues it on a signal.
 type Gate = std::sync::Mutex<Option<(Sender<()>, Receiver<()>)>>;
 
 fn through(gate: &Gate, call: &Call, outlet: &Outlet) -> Outcome {
-    if let Some((begun, go_on)) = gate.lock().expect("nobody panics").take() {
+    if let Some((begun, go_on)) = gate.lock().expect("no thread panics").take() {
         begun.send(()).expect("the test listens");
         go_on.recv().expect("the test says when");
     }
     methods(call, outlet)
 }
 
-/// All that a client is answered which says `calls` to a server that is stopped during the first.
+/// All answers to a client that sends `calls` to a server that is stopped during the first.
 fn stopped_during(gate: &Gate, slow: Methods, calls: &str) -> String {
     let (begins, begun) = channel();
     let (go_on, goes_on) = channel();
-    *gate.lock().expect("nobody panics") = Some((begins, goes_on));
-    let mut server = Server::start(Limits::default(), Idle::Stays, slow);
+    *gate.lock().expect("no thread panics") = Some((begins, goes_on));
+    let mut server = Server::start(Limits::default(), IdlePolicy::Stays, slow);
     let mut client = server.connect();
     client.send(calls);
     begun.recv().expect("it has begun");
@@ -318,7 +318,7 @@ fn what_was_begun_is_done_when_it_is_stopped() {
     assert_eq!(stopped_during(&GATE, slow, &batch), format!("[{},{not}]\n", sum(5).trim_end()));
 }
 
-/// Only root can be somebody else.
+/// Only root can become another user.
 #[cfg(target_os = "linux")]
 #[test]
 fn somebody_else_is_turned_away() {
@@ -326,8 +326,8 @@ fn somebody_else_is_turned_away() {
     if !geteuid().is_root() {
         return;
     }
-    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
-    // As if the folder had been opened by mistake.
+    let mut server = Server::start(Limits::default(), IdlePolicy::Stays, methods);
+    // As if the folder's permissions were opened by mistake.
     for folder in [server.folder.path().to_owned(), server.folder.path().join("run")] {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("a mode");
     }
@@ -335,10 +335,10 @@ fn somebody_else_is_turned_away() {
     let said = std::thread::scope(|scope| {
         let other = scope.spawn(|| {
             let nobody = Uid::from_raw(65_534);
-            // Of this thread alone.
+            // Only for this thread.
             rustix::thread::set_thread_res_uid(nobody, nobody, nobody).expect("root may");
             let mut client = server.connect();
-            // It may be gone before it can be told anything.
+            // The client may have disconnected before the answer.
             drop(writeln!(
                 client.stream,
                 r#"{{"jsonrpc":"2.0","id":1,"method":"add","params":[1]}}"#

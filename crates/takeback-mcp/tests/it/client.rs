@@ -11,11 +11,11 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longer than anything takes on a machine that is busy.
+/// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The `takeback` of the same build. Made only if it is not there or older than a source: alone it is
-/// built with other features than together with the rest, which takes minutes.
+/// The `takeback` of the same build. Built only if it is missing or older than a source: a separate build has
+/// other features than the workspace build and takes minutes.
 pub(crate) fn takeback() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -75,7 +75,7 @@ impl User {
             user.write("b.txt", "new\n");
         });
         user.write("c.txt", "mine\n");
-        // A preview looks only at what it may touch.
+        // A preview reads only the paths that it may change.
         user.takeback(&["diff"], "");
         user
     }
@@ -108,7 +108,7 @@ impl User {
         fs::write(path, text).expect("a file is written");
     }
 
-    /// Every file with its text, but for a project's settings.
+    /// Every file with its text, except for a project's settings.
     pub(crate) fn files(&self) -> Vec<(String, String)> {
         let mut files: Vec<(String, String)> = fs::read_dir(self.work())
             .expect("the folder is there")
@@ -148,7 +148,7 @@ impl User {
         String::from_utf8(done.stdout).expect("text")
     }
 
-    /// A `takeback` that leaves its process id in the file `pid` beside the home.
+    /// A `takeback` that writes its process id to the file `pid` next to the home.
     pub(crate) fn leaving_pid(&self) -> PathBuf {
         self.script(&format!(
             "echo $$ > {}\nexec {} \"$@\"",
@@ -225,7 +225,7 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// Every request from now on speaks for itself.
+    /// From now on, every request carries the client's capabilities.
     pub(crate) fn stateless(&mut self, capabilities: &Value) {
         self.meta = Some(json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",

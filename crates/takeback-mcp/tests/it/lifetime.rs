@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::client::{User, is_running, text, wait_for};
 
 #[test]
-fn what_is_no_message_is_passed_over_or_refused() {
+fn invalid_messages_are_skipped_or_refused() {
     let user = User::new();
     let mut client = user.connect();
     client.say("this is not JSON");
@@ -31,7 +31,7 @@ fn when_input_ends_all_ends_and_no_child_is_left() {
     client.call("list_points", &json!({}));
     let pid = user.pid();
     assert!(is_running(pid));
-    // In the midst of a question.
+    // In the middle of a question.
     client.call_and_be_asked("rewind", &json!({"point": "first"}));
     client.close();
     assert_eq!(client.wait(), Some(0));
@@ -70,7 +70,7 @@ fn a_child_that_died_is_started_again() {
 fn a_child_that_dies_of_a_call_is_tried_once_more_if_it_only_looked() {
     let user = User::new();
     let counted = user.beside("counted");
-    // Answers its first call, and dies of the next.
+    // Answers its first call and dies on the next.
     let program = user.script(&format!(
         "echo x >> {}\nread line\nprintf '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[]}}\\n'\n\
          read line\necho 'out of paper' >&2\nexit 3",
@@ -90,7 +90,7 @@ fn a_child_that_dies_of_a_call_is_tried_once_more_if_it_only_looked() {
 }
 
 #[test]
-fn a_program_that_is_not_there_or_no_server_is_told() {
+fn a_missing_program_or_one_that_is_no_server_is_reported() {
     let user = User::new();
     let mut client = user.connect_with(&user.beside("not-there"));
     client.initialize(&json!({}));

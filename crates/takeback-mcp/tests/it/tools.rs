@@ -85,7 +85,7 @@ fn a_workspace_without_points_has_none_and_says_what_to_do() {
 }
 
 #[test]
-fn points_diffs_and_previews_are_told() {
+fn points_diffs_and_previews_are_returned() {
     let user = User::with_work();
     let mut client = user.initialized(&json!({}));
     let of_session = client.call("list_points", &json!({"session_id": "s1"}));
@@ -143,7 +143,7 @@ fn failing(client: &mut Client, name: &str, arguments: &Value) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_told_to_the_model() {
+fn errors_are_reported_to_the_model() {
     let user = User::with_work();
     let mut client = user.initialized(&json!({}));
     let unknown = failing(&mut client, "show_point", &json!({"point": "nonsense"}));

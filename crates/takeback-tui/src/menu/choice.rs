@@ -18,7 +18,7 @@ pub struct RestoreChoice {
 pub enum RestoreScope {
     /// Both.
     FilesAndConversation,
-    /// The files; the conversation goes on.
+    /// The files; the conversation stays.
     Files,
     /// The conversation; the files stay.
     Conversation,

@@ -27,8 +27,8 @@ pub(super) struct Detail {
     pub(super) scroll: usize,
     /// How many lines of the diff fit.
     pub(super) page: usize,
-    /// The selected choice, once the choices are shown. A preview that arrives meanwhile may remove
-    /// choices, but never moves the cursor to another one.
+    /// The selected choice, once the choices are shown. A preview that arrives later may remove choices, but
+    /// never moves the cursor to another one.
     choice: Option<Choice>,
     notice: Option<&'static str>,
 }

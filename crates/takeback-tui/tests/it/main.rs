@@ -3,6 +3,8 @@
 mod chat_view;
 mod editor;
 mod keys;
+mod menu_actions;
+mod menu_detail_keys;
 mod menu_keys;
 mod menu_view;
 mod sample;

@@ -1,7 +1,7 @@
-//! Every option that a message or a help text names exists on the command it is said about.
+//! Checks that every option named in a message or help text exists on the command it is about.
 //!
-//! Messages are found in the sources of the crates that the binary is made of, as string literals: a new
-//! one is checked without being listed here, and one whose command cannot be told fails the test.
+//! Messages are found as string literals in the sources of the crates that make up the binary. A new one is
+//! checked without being listed here; one whose command cannot be determined fails the test.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ const PRINTED_BY: &[(&str, &str, &[&str])] = &[
     ("core/rewind/plan.rs", "outside the workspace", RECEIPTS),
     ("core/rewind/plan.rs", "what stands there now could not be kept", RECEIPTS),
     ("core/rewind/plan.rs", "what is there now is ", RECEIPTS),
-    // An undo asks for what a rewind did: `nothing_of_an_undo_is_unclear` in takeback-core.
+    // An undo takes back what a rewind did: `nothing_of_an_undo_is_unclear` in takeback-core.
     ("core/rewind/plan.rs", "it is not certain who wrote it", &["rewind", "state rollback"]),
     ("takeback/commands/rewind.rs", "--partial skips", &["state rollback"]),
     (
@@ -41,15 +41,15 @@ const PRINTED_BY: &[(&str, &str, &[&str])] = &[
     ),
     ("takeback/error.rs", "Raise --max-retries", &["state resume"]),
     ("takeback/error.rs", "--state-only restores", &["state rollback"]),
-    ("takeback/commands/init/doubts.rs", " --scope project", &["init", "uninstall"]),
+    ("takeback/commands/init/warnings.rs", " --scope project", &["init", "uninstall"]),
     ("takeback/commands/init.rs", "--agent NAME", &["init", "uninstall"]),
     ("takeback/commands/init.rs", "Change to a project's folder", &["init", "uninstall"]),
-    // Options of other programs, and of commands that this one starts.
+    // Options of other programs, and of commands that this program starts.
     ("takeback/commands/patch.rs", "diff --git", &[]),
     ("takeback/commands/mcp.rs", "Install it: `cargo install", &[]),
     ("takeback/commands/doctor/cause.rs", "This is expected if it was started", &[]),
     ("takeback/commands/mcp.rs", "--home", &["serve"]),
-    ("takeback/commands/hook/within.rs", "--", &["go-on"]),
+    ("takeback/commands/hook/deadline.rs", "--", &["finish-event"]),
 ];
 
 #[test]
@@ -94,7 +94,7 @@ fn every_option_that_help_names_exists() {
         let args = command.get_arguments().flat_map(|arg| -> Vec<String> { of_args(arg) });
         for text in about.map(ToString::to_string).chain(args) {
             for part in parts(&text) {
-                // `takeback state` is about what its commands have.
+                // `takeback state` may name any option of its subcommands.
                 let has_below = |of: &str| {
                     let below = all(&root).into_iter().filter(|(other, _)| other.starts_with(of));
                     below.into_iter().any(|(other, _)| has(&root, &other, part.option))
@@ -108,7 +108,7 @@ fn every_option_that_help_names_exists() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// An option in a message, with what stands before it.
+/// An option in a message, with the text before it.
 struct Part<'a> {
     before: &'a str,
     option: &'a str,
@@ -152,8 +152,8 @@ fn printed_by(file: &str, literal: &str, used: &mut BTreeSet<usize>) -> Option<V
     Some(PRINTED_BY[at].2.iter().map(|command| (*command).to_owned()).collect())
 }
 
-/// `commands/state/list.rs` is about `state list`, what is below `commands/serve/` about `serve`. What
-/// every command has can be said anywhere.
+/// `commands/state/list.rs` is about `state list`; everything in `commands/serve/` is about `serve`. Global
+/// options may appear anywhere.
 fn of_file(root: &Command, file: &str) -> Option<Vec<String>> {
     let Some(path) = file.strip_prefix("takeback/commands/") else {
         return file.starts_with("takeback/").then(|| vec![String::new()]);
@@ -190,8 +190,8 @@ fn all(root: &Command) -> Vec<(String, &Command)> {
     found
 }
 
-/// The string literals with an option in them, and their files as `takeback/ask.rs`. What agents' programs
-/// are started with is theirs, and not looked at.
+/// The string literals with an option in them, and their files as `takeback/ask.rs`. Options that agents'
+/// programs are started with are skipped.
 fn literals() -> Vec<(String, String)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder of crates");
     let mut found = Vec::new();
@@ -227,7 +227,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The string literals of a Rust source, with their escapes as they are but for those of line ends.
+/// The string literals of a Rust source, with escapes left as they are, except at line ends.
 fn strings(source: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = source;
@@ -239,7 +239,7 @@ fn strings(source: &str) -> Vec<String> {
             found.push(raw.0);
             raw.1
         } else if c == '\'' {
-            // A character may be a quotation mark; a lifetime has no end.
+            // A character literal may be a quotation mark; a lifetime has no closing quote.
             let quoted =
                 ["'\"'", "'\\\"'", "'\\''"].iter().find_map(|quoted| rest.strip_prefix(*quoted));
             quoted.unwrap_or(next)
@@ -273,7 +273,7 @@ fn end_of_string(text: &str) -> usize {
     text.len() - 1
 }
 
-/// A literal that goes on in the next line is one text.
+/// Joins a literal that continues on the next line.
 fn joined(literal: &str) -> String {
     let mut lines = literal.split("\\\n");
     let first = lines.next().unwrap_or_default().to_owned();

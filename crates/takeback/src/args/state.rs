@@ -1,11 +1,11 @@
-//! The words of `takeback state`.
+//! The arguments of `takeback state`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use takeback_core::execution::MOST_RETRIES;
 
-use super::{Ambiguous, DoingArgs};
+use super::{Ambiguous, ApplyArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StateCommand {
@@ -23,7 +23,7 @@ pub(crate) enum StateCommand {
     Diff(StateDiffArgs),
     /// Print the state to continue from: a checkpoint's, or that of an execution's last success
     Resume(ResumeArgs),
-    /// Roll state and files back to a checkpoint: both, or nothing at all
+    /// Roll state and files back to a checkpoint: both or neither
     Rollback(RollbackArgs),
     /// Start a new branch at a checkpoint and make it the current one
     Fork(ForkArgs),
@@ -33,8 +33,8 @@ pub(crate) enum StateCommand {
     Export(StateExportArgs),
     /// Note a side effect that cannot be taken back, before and after it happens
     ///
-    /// Standard input: the intended effect as JSON; with --receipt, its result. If the effect was
-    /// noted before, prints what is known of it.
+    /// Standard input: the intended effect as JSON; with --receipt, its result. If the effect was noted
+    /// before, prints what is known about it.
     Effect(EffectArgs),
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct SaveArgs {
     /// The checkpoint's session [default: the field session, TAKEBACK_SESSION, or the execution]
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// Save the state alone, without a point of the files
+    /// Save only the state, without a point of the files
     #[arg(long)]
     pub(crate) no_files: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) struct ListStateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StateArgs {
-    /// The checkpoint: ckpt-EXECUTION-STEP, with .aN its Nth attempt; or an execution: its newest
+    /// The checkpoint: ckpt-EXECUTION-STEP (.aN for its Nth attempt), or an execution for its newest
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 }
@@ -77,13 +77,13 @@ pub(crate) struct StateArgs {
 pub(crate) struct StateDiffArgs {
     /// From this checkpoint
     pub(crate) from: String,
-    /// To this one
+    /// To this checkpoint
     pub(crate) to: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// An execution, or a checkpoint: ckpt-EXECUTION-STEP, with .aN its Nth attempt
+    /// An execution, or a checkpoint: ckpt-EXECUTION-STEP (.aN for its Nth attempt)
     #[arg(value_name = "EXECUTION|ID")]
     pub(crate) name: String,
     /// The last success on this branch, which becomes the current one
@@ -96,24 +96,24 @@ pub(crate) struct ResumeArgs {
     /// Retry a step at most N times, counted across restarts
     #[arg(long, value_name = "N", default_value_t = MOST_RETRIES, requires = "from_step")]
     pub(crate) max_retries: u32,
-    /// Only the newest N of each list `messages` in the state and the context, or fewer: a tool call
-    /// is never parted from its result
+    /// Keep at most the newest N of each list `messages` in the state and the context: a tool call is never
+    /// separated from its result
     #[arg(long, value_name = "N")]
     pub(crate) last_messages: Option<usize>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RollbackArgs {
-    /// The checkpoint: ckpt-EXECUTION-STEP, with .aN its Nth attempt; or an execution: its newest
+    /// The checkpoint: ckpt-EXECUTION-STEP (.aN for its Nth attempt), or an execution for its newest
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// Take back every file, including your own and others' changes
     #[arg(long, conflicts_with_all = ["partial", "state_only"])]
     pub(crate) exact: bool,
-    /// Take back as many files as possible; others' changes stay
+    /// Take back as many files as possible; keep others' changes
     #[arg(long, conflicts_with = "state_only")]
     pub(crate) partial: bool,
-    /// Take back the state alone; files stay as they are
+    /// Roll back only the state; files are not changed
     #[arg(long)]
     pub(crate) state_only: bool,
     /// What to do with a file whose author is unclear [default: take it back if only this
@@ -121,12 +121,12 @@ pub(crate) struct RollbackArgs {
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["exact", "state_only"])]
     pub(crate) ambiguous: Option<Ambiguous>,
     #[command(flatten)]
-    pub(crate) doing: DoingArgs,
+    pub(crate) doing: ApplyArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ForkArgs {
-    /// The checkpoint: ckpt-EXECUTION-STEP, with .aN its Nth attempt; or an execution: its newest
+    /// The checkpoint: ckpt-EXECUTION-STEP (.aN for its Nth attempt), or an execution for its newest
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// The branch's name [default: fork-N]
@@ -135,13 +135,13 @@ pub(crate) struct ForkArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StateDeleteArgs {
-    /// A checkpoint: ckpt-EXECUTION-STEP, with .aN its Nth attempt; or an execution
+    /// A checkpoint: ckpt-EXECUTION-STEP (.aN for its Nth attempt), or an execution
     #[arg(value_name = "ID|EXECUTION")]
     pub(crate) name: String,
     /// Show what would be deleted, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
 }
@@ -163,10 +163,10 @@ pub(crate) struct EffectArgs {
     /// The step it belongs to
     #[arg(long, value_name = "N", conflicts_with_all = ["receipt", "withdraw"])]
     pub(crate) step: Option<u32>,
-    /// It has happened
+    /// The effect has happened
     #[arg(long, conflicts_with = "withdraw")]
     pub(crate) receipt: bool,
-    /// It did not happen, and may be tried again
+    /// The effect did not happen and may be tried again
     #[arg(long)]
     pub(crate) withdraw: bool,
 }

@@ -27,7 +27,7 @@ use self::agent::AgentStart;
 use self::conversation::Conversation;
 use self::host::{Host, HostOptions};
 use self::worker::{Job, JobResult, Worker};
-use super::cleanup::when_due;
+use super::cleanup::clean_up_if_due;
 use crate::args::{ChatArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::log_file::LogFile;
@@ -58,8 +58,8 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
         return Err(CommandError::new(Kind::Usage, "chat needs a terminal")
             .hint("Use `takeback run -- CMD` to protect a command without a terminal."));
     }
-    let mut place = place::open_mended(options, Store::Create)?;
-    when_due(&mut place, options);
+    let mut place = place::open_recovered(options, Store::Create)?;
+    clean_up_if_due(&mut place, options);
     let rewind_key = rewind_key(&place)?;
     let warnings = warnings(&place);
     for line in warnings {

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use takeback_core::RecordOutcome;
 
-use super::cleanup::when_due;
-use super::unread;
+use super::cleanup::clean_up_if_due;
+use super::unreadable;
 use crate::answers;
 use crate::args::{CheckpointArgs, Options};
 use crate::error::{CommandError, Kind};
@@ -25,8 +25,8 @@ pub(crate) fn checkpoint(
     if let Some(label) = &args.label {
         check_label(label)?;
     }
-    let mut place = place::open_mended(options, Store::Create)?;
-    when_due(&mut place, options);
+    let mut place = place::open_recovered(options, Store::Create)?;
+    clean_up_if_due(&mut place, options);
     let recorded = takeback_core::checkpoint(&mut place.workspace, args.label.as_deref())?;
     let id = id_of(&recorded);
     if screen.json {
@@ -41,7 +41,7 @@ pub(crate) fn checkpoint(
             count(usize::try_from(recorded.stats.files).unwrap_or(usize::MAX), "file"),
             plain_bytes(place.workspace.root.path().as_os_str().as_bytes()),
         )?;
-        for (what, name, why) in unread::lines(&recorded) {
+        for (what, name, why) in unreadable::lines(&recorded) {
             writeln!(screen.out, "  {what}: {name}  {HINT}{why}{HINT:#}")?;
         }
     }

@@ -1,4 +1,4 @@
-//! `cleanup`: what is expired goes. The same, once a day, when something is begun.
+//! `cleanup`: deletes expired points and reclaims disk space. Commands that record also do this once a day.
 
 mod home;
 
@@ -14,8 +14,8 @@ use takeback_core::workspace::index_in;
 use takeback_store::{SessionId, disk};
 
 use self::home::{HomeCleanedUp, fit_home};
-use super::hook::meanwhile;
-use super::room;
+use super::disk_limits;
+use super::hook::background_command;
 
 use crate::answers;
 use crate::args::{CleanupArgs, Options};
@@ -33,7 +33,7 @@ pub(crate) fn cleanup(
 ) -> Result<u8, CommandError> {
     let mut place = open(options)?;
     if args.only_too_many {
-        hold_cap(&mut place);
+        enforce_point_cap(&mut place);
         return Ok(0);
     }
     let policy = place.settings.retention();
@@ -41,7 +41,7 @@ pub(crate) fn cleanup(
     if args.dry_run {
         let WouldDrop { points, sessions, stopped } = would_drop(&place.workspace, &policy, clock)?;
         if let Some(trouble) = stopped {
-            return Err(doubted(trouble));
+            return Err(clock_error(trouble));
         }
         if screen.json {
             screen.json(&answers::CleanupPreview {
@@ -83,7 +83,7 @@ fn home_answer(home: &HomeCleanedUp) -> answers::HomeCleanup {
         points: done.points,
         freed_bytes: done.freed,
     });
-    let room::Home { limit, used, of_gone } = home.left;
+    let disk_limits::Home { limit, used, of_gone } = home.left;
     let workspaces = workspaces.collect();
     answers::HomeCleanup { limit, bytes: used, gone_bytes: of_gone, workspaces }
 }
@@ -93,23 +93,23 @@ fn capital(words: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Even to open a store takes some room. On a disk without any the index is given up for it: it can be
-/// made again.
+/// Even opening a store takes some disk space. If there is none, deletes the index to make room: it can be
+/// rebuilt.
 fn open(options: &Options) -> Result<Place, CommandError> {
-    /// What SQLite makes beside a database, and then some.
+    /// The size of the files that SQLite creates next to a database, with some margin.
     const ROOM: u64 = 1 << 20;
-    let opened = place::open_mended(options, Store::MustExist);
-    let here = place::here(options)?;
-    let folder = stores::store_of(&here.root, &here.home);
+    let opened = place::open_recovered(options, Store::MustExist);
+    let location = place::locate(options)?;
+    let folder = stores::store_of(&location.root, &location.home);
     let has_room =
         rustix::fs::statvfs(&folder).is_ok_and(|disk| disk.f_bavail * disk.f_frsize > ROOM);
     if opened.is_ok() || has_room || disk::remove_store_file(&index_in(&folder)).is_err() {
         return opened;
     }
-    place::open_mended(options, Store::MustExist)
+    place::open_recovered(options, Store::MustExist)
 }
 
-/// As `cleanup` without options; refused if the clock is in doubt.
+/// Like `cleanup` without options; fails if the clock looks wrong.
 pub(crate) fn clean_up_now(
     place: &mut Place,
     options: &Options,
@@ -122,22 +122,22 @@ pub(crate) fn clean_up_now(
     let done = done?;
     stores::remove_sessions(&done.sessions, &place::home(options)?)?;
     match done.stopped {
-        Some(trouble) => Err(doubted(trouble)),
+        Some(trouble) => Err(clock_error(trouble)),
         None => Ok(done),
     }
 }
 
-/// Says what was removed; the exit code.
+/// Prints what was removed and returns the exit code.
 pub(crate) fn report(done: &CleanedUp, screen: &mut Screen) -> Result<u8, CommandError> {
     if let Some(trouble) = done.stopped {
-        return Err(doubted(trouble));
+        return Err(clock_error(trouble));
     }
     if screen.json {
         screen.json(&answer(done))?;
     } else if !screen.quiet {
         writeln!(screen.out, "{}", sentence(done))?;
         if let Some(over) = &done.over {
-            writeln!(screen.out, "{WARNING}{}{WARNING:#}", capital(&room::words(over)))?;
+            writeln!(screen.out, "{WARNING}{}{WARNING:#}", capital(&disk_limits::words(over)))?;
         }
     }
     Ok(0)
@@ -149,12 +149,12 @@ pub(crate) fn answer(done: &CleanedUp) -> answers::CleanupAnswer {
         sessions: answers::names(&done.sessions),
         changes: done.changes,
         freed_bytes: done.freed,
-        over: done.over.as_ref().map(room::answer),
+        over: done.over.as_ref().map(disk_limits::answer),
         home: None,
     }
 }
 
-fn doubted(trouble: ClockTrouble) -> CommandError {
+fn clock_error(trouble: ClockTrouble) -> CommandError {
     CommandError::new(Kind::Error, clock_trouble(trouble))
         .hint("Correct the clock or, if it is right, pass --trust-clock.")
 }
@@ -188,20 +188,21 @@ fn clock_trouble(trouble: ClockTrouble) -> String {
     }
 }
 
-/// Drops the points beyond `pointsPerSession`. What keeps it from that stops nothing: the next command
-/// that lists points tries again.
-pub(crate) fn hold_cap(place: &mut Place) {
+/// Drops the points beyond `pointsPerSession`. A failure is ignored: the next command that lists points tries
+/// again.
+pub(crate) fn enforce_point_cap(place: &mut Place) {
     let policy = place.settings.retention();
     drop(retention::hold_cap(&mut place.workspace, &policy));
 }
 
-/// As [`hold_cap`], in a process of its own, if a session has too many points: no agent waits for it.
-pub(crate) fn hold_cap_meanwhile(place: &Place, session: &SessionId) {
+/// Like [`enforce_point_cap`], but in a background process, so that no agent waits. Only starts one if the
+/// session has too many points.
+pub(crate) fn enforce_point_cap_in_background(place: &Place, session: &SessionId) {
     let (store, policy) = (&*place.workspace.store, place.settings.retention());
     if !retention::is_crowded(store, &policy, session).is_ok_and(|crowded| crowded) {
         return;
     }
-    let started = meanwhile(&place.home).and_then(|mut command| {
+    let started = background_command(&place.home).and_then(|mut command| {
         command.arg("-C").arg(place.workspace.root.path());
         command.args(["cleanup", "-q", "--only-too-many"]).stdin(Stdio::null()).spawn()
     });
@@ -209,10 +210,10 @@ pub(crate) fn hold_cap_meanwhile(place: &Place, session: &SessionId) {
     drop(started);
 }
 
-/// Once a day, or when the store has become too large, when something is begun. Whatever goes wrong is
-/// reported, and stops no command.
-pub(crate) fn when_due(place: &mut Place, options: &Options) {
-    let said = match clean_up_when_due(place, options) {
+/// Cleans up once a day, or when the store has become too large. An error is reported but does not stop the
+/// command.
+pub(crate) fn clean_up_if_due(place: &mut Place, options: &Options) {
+    let said = match clean_up_due(place, options) {
         Ok(None) => return,
         Ok(Some(CleanedUp { stopped: Some(trouble), .. })) => {
             format!("{}; see `takeback cleanup`", clock_trouble(trouble))
@@ -228,10 +229,7 @@ pub(crate) fn when_due(place: &mut Place, options: &Options) {
     drop(writeln!(err, "{WARNING}takeback:{WARNING:#} {said}"));
 }
 
-fn clean_up_when_due(
-    place: &mut Place,
-    options: &Options,
-) -> Result<Option<CleanedUp>, CommandError> {
+fn clean_up_due(place: &mut Place, options: &Options) -> Result<Option<CleanedUp>, CommandError> {
     let policy = place.settings.retention();
     if !is_due(&place.workspace)? && !is_tight(&place.workspace, &policy)? {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `config`: every setting with its value and where that comes from.
+//! `config`: every setting with its value and where it was set.
 
 use std::io::Write as _;
 
@@ -8,23 +8,23 @@ use crate::error::{CommandError, Kind};
 use crate::place;
 use crate::screen::{HINT, NAME, Screen, WARNING, full_width, plain, shorten, shorten_path, wrap};
 use crate::settings::{Setting, Settings, table};
-use crate::table::{Cell, Give, Table};
+use crate::table::{Cell, Overflow, Table};
 
 pub(crate) fn config(
     options: &Options,
     args: &ConfigArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let here = place::here(options)?;
-    let settings = Settings::load(&here.root, &here.home)?;
+    let location = place::locate(options)?;
+    let settings = Settings::load(&location.root, &location.home)?;
     match &args.key {
         Some(name) => {
             place::warn(options, &settings)?;
             one(&settings, name, screen)?;
         }
         None => {
-            // The list itself has what was refused.
-            place::say_warnings(options, &settings.warnings)?;
+            // The list itself shows refused values.
+            place::print_warnings(options, &settings.warnings)?;
             all(&settings, screen)?;
         }
     }
@@ -65,11 +65,11 @@ fn all(settings: &Settings, screen: &mut Screen) -> Result<(), CommandError> {
         settings.all.iter().try_for_each(|setting| print_narrow(setting, screen))?;
         return Ok(settings.all.iter().try_for_each(|setting| refusal(setting, screen))?);
     }
-    let mut table = Table::new(0, [Give::Nothing, Give::End(DIGITS), Give::Start(8)]);
+    let mut table = Table::new(0, [Overflow::Nothing, Overflow::End(DIGITS), Overflow::Start(8)]);
     for setting in &settings.all {
         table.rows.push([
             Cell::new(NAME, setting.name),
-            // `-v` has all of a long list.
+            // `-v` shows all of a long list.
             Cell::plain(shorten(&value_of(setting), 60)),
             Cell::new(HINT, plain(&setting.origin.to_string())),
         ]);
@@ -79,9 +79,9 @@ fn all(settings: &Settings, screen: &mut Screen) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The longest number has as many.
+/// Digits of the longest number.
 const DIGITS: usize = 20;
-/// Columns with room for a name, a number and something of where it comes from.
+/// Columns for a name, a number and part of the origin.
 const NARROW: usize = 60;
 
 fn print_narrow(setting: &Setting, screen: &mut Screen) -> std::io::Result<()> {

@@ -1,4 +1,4 @@
-//! After a rewind: how to have the agent forget, too.
+//! After a rewind: how to make the agent forget what came after the point.
 
 use std::io::{self, Write};
 
@@ -11,8 +11,8 @@ use takeback_store::StoreError;
 use crate::installed_agents;
 use crate::screen::{HINT, plain, width, wrap};
 
-/// How the conversation that a rewind's point belongs to is cut there. `None` also where only some
-/// paths went back: the agent need not forget the rest.
+/// How to cut the point's conversation at the point. `None` also if only some paths were rewound: the agent
+/// should not forget the rest.
 pub(crate) fn cut_of(
     workspace: &Workspace,
     request: &RewindRequest,
@@ -34,11 +34,11 @@ pub(crate) fn cut_of(
         message_ids: &point.message_ids,
         text: &point.description,
     };
-    // The files are restored; a conversation that cannot be read is no reason to report failure.
+    // The files are restored; an unreadable conversation must not turn that into a failure.
     Ok(cut(&agent.home.path(&homes), prompt).unwrap_or_default())
 }
 
-/// One way, or all.
+/// Prints one way to do it, or all.
 pub(crate) fn say(cut: &Cut, all: bool, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{} still remembers what came after. To remove that too:", cut.title)?;
     let most = if all { cut.how.len() } else { 1 };

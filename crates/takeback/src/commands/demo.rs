@@ -1,8 +1,8 @@
-//! `demo`: the main job, really done, in a temporary folder.
+//! `demo`: shows the main workflow for real, in a temporary folder.
 //!
-//! An agent edits a file with its tool; a person edits the same file elsewhere; the agent's shell
-//! command deletes a folder and rewrites files. Then the timeline, a preview, the rewind, and its
-//! undo: all through the library, as every other command does it.
+//! An agent edits a file with its tool; a person edits another part of the same file; the agent's shell
+//! command deletes a folder and rewrites files. Then come the timeline, a preview, the rewind and its undo,
+//! all through the same library calls as the other commands.
 
 #![expect(
     clippy::disallowed_methods,
@@ -121,7 +121,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     expect(root.join("tests/test_cart.py").exists(), "the deleted folder is back")?;
     writeln!(
         out,
-        "\n{SUCCESS}The agent's work is gone, your edit is still there.{SUCCESS:#} All that differs now:\n"
+        "\n{SUCCESS}The agent's work is gone, your edit is still there.{SUCCESS:#} What still differs:\n"
     )?;
     for diff in between(
         &takeback_core::history::by_path(
@@ -217,7 +217,7 @@ fn place_of(workspace: &Workspace, id: PointId) -> Result<takeback_store::Seq, C
     point.map(|point| point.seq).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))
 }
 
-/// What the demo claims, it checks.
+/// The demo checks what it claims.
 fn expect(holds: bool, claim: &str) -> Result<(), CommandError> {
     if holds {
         Ok(())

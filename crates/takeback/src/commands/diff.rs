@@ -7,23 +7,23 @@ use takeback_core::history::by_path;
 use takeback_core::rewind::PathFilter;
 use takeback_store::Seq;
 
-use super::filediff::{Compared, Contents, DAMAGED, FileDiff, Lines, between};
-use super::patch::{InPatch, as_patch, print_all};
+use super::filediff::{Comparison, Contents, DAMAGED, FileDiff, Lines, between};
+use super::patch::{PatchCoverage, as_patch, print_all};
 use super::rewind::from_root;
 use crate::answers;
 use crate::args::{DiffArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::point::named;
+use crate::point::find;
 use crate::screen::{FAILURE, HINT, Reader, SUCCESS, Screen, WARNING, count, name, plain};
-use crate::table::{Cell, Give, Table};
+use crate::table::{Cell, Overflow, Table};
 
 pub(crate) fn diff(
     options: &Options,
     args: &DiffArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut place = place::open_mended(options, Store::MustExist)?;
+    let mut place = place::open_recovered(options, Store::MustExist)?;
     let diffs = differences(&mut place.workspace, options, args)?;
     let store = &*place.workspace.store;
     if screen.json {
@@ -43,7 +43,7 @@ pub(crate) fn diff(
     Ok(exit_code(damaged))
 }
 
-/// What the store has lost is not compared, though it was asked for.
+/// Damaged contents could not be compared, so the command fails.
 fn exit_code(damaged: usize) -> u8 {
     if damaged == 0 { 0 } else { Kind::Conflicts as u8 }
 }
@@ -59,7 +59,7 @@ pub(crate) fn differences(
     }
     let store = &*workspace.store;
     let points = store.points()?;
-    let seq_of = |name: &str| -> Result<Seq, CommandError> { Ok(named(&points, name)?.seq) };
+    let seq_of = |name: &str| -> Result<Seq, CommandError> { Ok(find(&points, name)?.seq) };
     let from = seq_of(&args.from)?;
     let to = args.to.as_deref().map(seq_of).transpose()?;
     let (first, last, swapped) = match to {
@@ -78,7 +78,7 @@ pub(crate) fn differences(
     Ok(diffs)
 }
 
-/// Each with how many lines changed.
+/// The differences with their line counts.
 pub(crate) fn diff_answer(
     store: &dyn takeback_store::Store,
     diffs: &[FileDiff],
@@ -92,14 +92,14 @@ pub(crate) fn diff_answer(
             after: answers::entry(&diff.after),
             insertions: lines.map(|lines| lines.insertions),
             deletions: lines.map(|lines| lines.deletions),
-            damaged: compared == Compared::Damaged,
+            damaged: compared == Comparison::Damaged,
             patch: None,
         })
     };
     diffs.iter().map(answer).collect()
 }
 
-/// Adds the patches of those that are text, in order, each that fits into what is left of `most` bytes.
+/// Adds a patch to each text file, in order, while the patches fit into `most` bytes together.
 pub(crate) fn add_patches(
     rows: &mut [answers::FileDiff],
     diffs: &[FileDiff],
@@ -109,7 +109,9 @@ pub(crate) fn add_patches(
     let mut left = most;
     for (row, diff) in rows.iter_mut().zip(diffs) {
         let mut patch = Vec::new();
-        if as_patch(diff, Contents::of(store), &mut patch)? == InPatch::Yes && patch.len() <= left {
+        if as_patch(diff, Contents::of(store), &mut patch)? == PatchCoverage::Included
+            && patch.len() <= left
+        {
             left -= patch.len();
             row.patch = Some(String::from_utf8_lossy(&patch).into_owned());
         }
@@ -119,9 +121,9 @@ pub(crate) fn add_patches(
 
 fn nothing_differs(args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandError> {
     let said = if args.paths.is_empty() {
-        "Nothing differs.".to_owned()
+        "No differences.".to_owned()
     } else {
-        format!("Nothing that differs matches {}.", plain(&args.paths.join(", ")))
+        format!("No differences match {}.", plain(&args.paths.join(", ")))
     };
     if screen.quiet {
         return Ok(0);
@@ -129,13 +131,13 @@ fn nothing_differs(args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandEr
     if args.stat || screen.reader() == Reader::Person {
         writeln!(screen.out, "{HINT}{said}{HINT:#}")?;
     } else if !args.paths.is_empty() {
-        // A patch is empty; a path may be misspelt.
+        // The patch is empty, but the path may be misspelled.
         writeln!(anstream::stderr().lock(), "{WARNING}takeback:{WARNING:#} {said}")?;
     }
     Ok(0)
 }
 
-/// How many of them the store has lost contents of.
+/// Returns how many files have damaged contents in the store.
 fn print_stat(
     diffs: &[FileDiff],
     store: &dyn takeback_store::Store,
@@ -143,18 +145,18 @@ fn print_stat(
 ) -> Result<usize, CommandError> {
     let mut counted = Vec::new();
     for diff in diffs {
-        let compared = if diff.is_folder() { Compared::NotText } else { diff.compare(store)? };
+        let compared = if diff.is_folder() { Comparison::NotText } else { diff.compare(store)? };
         counted.push((diff, compared));
     }
     let lines = || counted.iter().filter_map(|(_, compared)| compared.lines());
     let digits = |n: Option<usize>| n.unwrap_or(0).to_string().len() + 1;
     let added = digits(lines().map(|lines| lines.insertions).max());
     let removed = digits(lines().map(|lines| lines.deletions).max());
-    let mut table = Table::new(2, [Give::Start(12), Give::Nothing, Give::All(1)]);
+    let mut table = Table::new(2, [Overflow::Start(12), Overflow::Nothing, Overflow::All(1)]);
     for (diff, compared) in &counted {
         let what = match (diff.what(), compared) {
-            (what, Compared::Damaged) => format!("{what}, {DAMAGED}"),
-            (what, Compared::NotText) if !diff.is_folder() => format!("{what}, not text"),
+            (what, Comparison::Damaged) => format!("{what}, {DAMAGED}"),
+            (what, Comparison::NotText) if !diff.is_folder() => format!("{what}, not text"),
             (what, _) if what == "changed" => String::new(),
             (what, _) => what,
         };
@@ -177,5 +179,5 @@ fn print_stat(
         "{}, {SUCCESS}+{added}{SUCCESS:#} {FAILURE}-{removed}{FAILURE:#}",
         count(files, "file")
     )?;
-    Ok(counted.iter().filter(|(_, compared)| *compared == Compared::Damaged).count())
+    Ok(counted.iter().filter(|(_, compared)| *compared == Comparison::Damaged).count())
 }

@@ -1,5 +1,5 @@
-//! `doctor`: whether hooks have run, and whether all else is well. Changes nothing but, with
-//! `--acknowledge`, the markers of histories that are gone.
+//! `doctor`: checks that hooks run and the store is healthy. Changes nothing, except that `--acknowledge`
+//! updates the markers of lost histories.
 
 mod agent;
 mod cause;
@@ -22,16 +22,16 @@ use crate::place;
 use crate::screen::{FAILURE, HEADING, HINT, SUCCESS, Screen, WARNING, width, wrap};
 use crate::time::now;
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Finding {
     pub(crate) health: Health,
     pub(crate) what: String,
     /// What to do about it.
     pub(crate) next: Vec<String>,
 }
 
-impl Told {
+impl Finding {
     fn new(health: Health, what: impl Into<String>) -> Self {
         Self { health, what: what.into(), next: Vec::new() }
     }
@@ -52,25 +52,26 @@ pub(crate) fn doctor(
     args: &DoctorArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let here = place::here(options)?;
+    let location = place::locate(options)?;
     if let Some(markers) = Markers::of_user().filter(|_| args.acknowledge) {
-        markers.acknowledge(&here.home)?;
+        markers.acknowledge(&location.home)?;
     }
     let homes = installed_agents::homes()?;
-    let beats = heartbeats(&here.home);
-    let site = agent::Site { homes: &homes, here: &here, beats: &beats, now: now() };
-    let agents = Checkup::of_all(&site);
-    let state = state::State::of(&here, &beats);
-    let told: Vec<&Told> = agents.iter().map(|agent| &agent.told).chain(&state.told).collect();
+    let beats = heartbeats(&location.home);
+    let context =
+        agent::CheckupContext { homes: &homes, location: &location, beats: &beats, now: now() };
+    let agents = Checkup::of_all(&context);
+    let state = state::State::of(&location, &beats);
+    let told: Vec<&Finding> = agents.iter().map(|agent| &agent.told).chain(&state.told).collect();
     let broken = told.iter().any(|told| told.health == Health::Broken);
     if screen.json {
         screen.json(&answers::DoctorAnswer {
             ok: !broken,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            home: answers::place(&here.home),
+            home: answers::place(&location.home),
             home_bytes: state.home_bytes,
             agents: agents.iter().map(Checkup::answer).collect(),
-            checks: state.told.iter().map(Told::answer).collect(),
+            checks: state.told.iter().map(Finding::answer).collect(),
         })?;
         return Ok(u8::from(broken));
     }
@@ -88,12 +89,12 @@ pub(crate) fn doctor(
         }
     }
     if agents.iter().all(|agent| agent.told.health == Health::None) && !screen.quiet {
-        print(&Told::new(Health::None, "no supported agent is installed"), screen)?;
+        print(&Finding::new(Health::None, "no supported agent is installed"), screen)?;
     }
     Ok(if broken { Kind::Error as u8 } else { 0 })
 }
 
-fn print(told: &Told, screen: &mut Screen) -> Result<(), CommandError> {
+fn print(told: &Finding, screen: &mut Screen) -> Result<(), CommandError> {
     let (style, mark) = match told.health {
         Health::None => (HINT, '·'),
         Health::Good => (SUCCESS, '✓'),

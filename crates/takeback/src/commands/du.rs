@@ -1,4 +1,4 @@
-//! `du`: where the space of the store goes.
+//! `du`: what uses the store's disk space.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use takeback_store::{Digest, Entry, Seq, WorkPath};
 
-use super::room;
+use super::disk_limits;
 use crate::answers;
 use crate::args::{DuArgs, Options};
 use crate::error::CommandError;
@@ -16,25 +16,25 @@ use crate::screen::{
 };
 use crate::size::folder_bytes;
 use crate::stores;
-use crate::table::{Cell, Give, Table};
+use crate::table::{Cell, Overflow, Table};
 
 pub(crate) fn du(
     options: &Options,
     args: &DuArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let here = place::here(options)?;
-    // Before it is opened: SQLite has files beside it as long as it is.
-    let total = folder_bytes(&stores::store_of(&here.root, &here.home));
+    let location = place::locate(options)?;
+    // Measured before the store is opened: an open SQLite database has extra files.
+    let total = folder_bytes(&stores::store_of(&location.root, &location.home));
     let place = place::open(options, Store::MustExist)?;
     let workspace = &place.workspace;
     let usage = workspace.store.usage()?;
     let unused = usage.packs.saturating_sub(usage.kept);
     let index = std::fs::metadata(workspace.index_file()).map_or(0, |file| file.len());
     let journal = total.saturating_sub(usage.packs + usage.database + index);
-    let home = room::Home::of(&here.home, &place.settings);
+    let home = disk_limits::Home::of(&location.home, &place.settings);
     let limit = place.settings.max_store_bytes();
-    let over = room::over(&*workspace.store, total, &place.settings)?;
+    let over = disk_limits::over(&*workspace.store, total, &place.settings)?;
     let largest = largest(&*workspace.store, args.limit)?;
     if screen.json {
         let path = |(path, versions, bytes): &(WorkPath, usize, u64)| answers::DuPath {
@@ -52,7 +52,7 @@ pub(crate) fn du(
             index_bytes: index,
             journal_bytes: journal,
             max_store_bytes: limit,
-            over: over.as_ref().map(room::answer),
+            over: over.as_ref().map(disk_limits::answer),
             home_bytes: home.used,
             max_home_bytes: home.limit,
             contents: usage.blobs,
@@ -67,9 +67,9 @@ pub(crate) fn du(
     writeln!(out, "{HEADING}{}{HEADING:#}  {root}", bytes(total))?;
     let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let versions = count(number(usage.blobs), "version");
-    let mut table = Table::new(2, [Give::Nothing, Give::End(20)]);
+    let mut table = Table::new(2, [Overflow::Nothing, Overflow::End(20)]);
     for (size, what) in [
-        (usage.kept, format!("contents: {versions}, {} as they were", bytes(usage.contents))),
+        (usage.kept, format!("contents: {versions}, {} uncompressed", bytes(usage.contents))),
         (unused, "unused (reclaimed when half of a segment is)".to_owned()),
         (usage.database, format!("log: {}", count(number(usage.changes), "change"))),
         (index, "index".to_owned()),
@@ -86,7 +86,7 @@ pub(crate) fn du(
     let (own, all) = (at_most(limit), at_most(home.limit));
     writeln!(out, "\n{own}; all workspaces: {} {all}", bytes(home.used))?;
     let all_over = home.is_over().then(|| home.words());
-    for words in over.as_ref().map(room::words).into_iter().chain(all_over) {
+    for words in over.as_ref().map(disk_limits::words).into_iter().chain(all_over) {
         for line in wrap(&words, width()) {
             writeln!(out, "{WARNING}{line}{WARNING:#}")?;
         }
@@ -94,7 +94,7 @@ pub(crate) fn du(
     if !largest.is_empty() {
         writeln!(out, "\nLargest paths:")?;
     }
-    let mut table = Table::new(2, [Give::Nothing, Give::Start(12), Give::All(1)]);
+    let mut table = Table::new(2, [Overflow::Nothing, Overflow::Start(12), Overflow::All(1)]);
     for (path, versions, size) in largest {
         table.rows.push([
             Cell::plain(format!("{:>9}", bytes(size))),
@@ -106,7 +106,7 @@ pub(crate) fn du(
     Ok(0)
 }
 
-/// The paths of which most bytes are kept, as they were: with how many versions and bytes.
+/// The paths with the most stored bytes, before compression, with their versions and bytes.
 fn largest(
     store: &dyn takeback_store::Store,
     limit: usize,

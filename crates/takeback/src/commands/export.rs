@@ -24,7 +24,7 @@ pub(crate) fn export(
     args: &ExportArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut place = place::open_mended(options, Store::MustExist)?;
+    let mut place = place::open_recovered(options, Store::MustExist)?;
     let points = place.workspace.store.points()?;
     let time = now();
     let selection = match (&args.point, &args.session) {
@@ -49,20 +49,20 @@ pub(crate) fn export(
         }
         let exported = pack(workspace, &options, &mut out)?;
         drop(writing);
-        // Standard output is the bundle's.
-        return tell(&mut anstream::stderr().lock(), args, &exported, screen);
+        // Standard output carries the bundle.
+        return print_summary(&mut anstream::stderr().lock(), args, &exported, screen);
     }
     let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
     let exported: Exported =
         write_file(&args.file, overwrite, |sink| pack(workspace, &options, sink))?;
     drop(writing);
     let mut out = std::mem::replace(&mut screen.out, Box::new(io::sink()));
-    let told = tell(&mut out, args, &exported, screen);
+    let told = print_summary(&mut out, args, &exported, screen);
     screen.out = out;
     told
 }
 
-fn tell(
+fn print_summary(
     out: &mut dyn Write,
     args: &ExportArgs,
     exported: &Exported,
@@ -115,7 +115,7 @@ fn tell(
     Ok(Kind::Conflicts as u8)
 }
 
-/// What agents saved is not in a bundle: only their files are.
+/// A bundle has no agent states, only files.
 fn tell_states(out: &mut dyn Write, exported: &Exported) -> io::Result<()> {
     const NOT: &str = "Agent states are not included";
     match exported.states {

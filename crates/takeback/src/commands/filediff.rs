@@ -21,15 +21,15 @@ pub(crate) struct FileDiff {
     pub(crate) after: Entry,
 }
 
-/// Lines that came and went; `None`: not text.
+/// Added and removed lines; `None`: not text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Lines {
     pub(crate) insertions: usize,
     pub(crate) deletions: usize,
 }
 
-/// What differs between the log at `from` and at `to`, given all changes after `from`. A path that
-/// only came into sight did not change.
+/// What differs between the log at `from` and at `to`, given all changes after `from`. A path that was only
+/// seen for the first time did not change.
 pub(crate) fn between(histories: &[PathHistory], to: Option<Seq>) -> Vec<FileDiff> {
     histories
         .iter()
@@ -46,7 +46,7 @@ pub(crate) fn between(histories: &[PathHistory], to: Option<Seq>) -> Vec<FileDif
 #[derive(Clone, Copy)]
 pub(crate) struct Contents<'a> {
     pub(crate) store: &'a dyn Store,
-    /// Contents that a plan has made and the store does not have yet.
+    /// Contents made by a plan and not yet in the store.
     pub(crate) made: &'a [PackedBlob],
 }
 
@@ -64,21 +64,21 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// What is said of contents that the store has lost.
+/// The message for contents that are damaged in the store.
 pub(crate) const DAMAGED: &str = "damaged in the store";
 
 /// Contents above this are not compared line by line.
 const MOST: u64 = 4 << 20;
-/// Lines shown around what changed.
+/// Context lines around a change.
 const CONTEXT: usize = 3;
 
-/// Contents as far as they can be compared.
+/// Contents prepared for comparison.
 pub(crate) enum Text {
     Lines(Vec<u8>),
     Binary,
     /// Over [`MOST`].
     TooLarge,
-    /// The store has lost them.
+    /// Damaged in the store.
     Damaged,
 }
 
@@ -99,14 +99,14 @@ impl Text {
     }
 }
 
-/// Two texts in lines (each with its line end), and how the one becomes the other.
+/// Two texts as lines, each with its line end, and the edits between them.
 pub(crate) struct LineDiff<'a> {
     pub(crate) old: Vec<&'a [u8]>,
     pub(crate) new: Vec<&'a [u8]>,
     hunks: Vec<Hunk>,
 }
 
-/// Hunks that are near each other, and the unchanged lines around them.
+/// Neighbouring hunks, with the unchanged lines around them.
 pub(crate) struct Passage {
     pub(crate) old: Range<usize>,
     pub(crate) new: Range<usize>,
@@ -120,7 +120,7 @@ pub(crate) struct Part {
     pub(crate) differs: bool,
 }
 
-/// As a patch begins its hunks: `@@ -3,7 +3,8 @@`.
+/// As in a patch: `@@ -3,7 +3,8 @@`.
 impl fmt::Display for Passage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let range = |lines: &Range<usize>| match lines.len() {
@@ -181,18 +181,18 @@ impl<'a> LineDiff<'a> {
     }
 }
 
-/// What was counted before is not counted again, and what takes too long is not counted now.
+/// A cache of line counts. Does not count what would take too long.
 #[derive(Default)]
 pub(crate) struct LineCounts {
     known: HashMap<(Entry, Entry), Lines>,
 }
 
-/// Before it is all forgotten.
+/// Cleared when it has this many entries.
 const MOST_KNOWN: usize = 20_000;
 
 impl LineCounts {
-    /// Of all of them together; `None` if that would take longer than `patience`. What is not text, or
-    /// damaged, has no lines.
+    /// The sum of all files; `None` if counting would take longer than `patience`. Binary or damaged files
+    /// count as zero.
     pub(crate) fn total(
         &mut self,
         diffs: &[FileDiff],
@@ -222,16 +222,16 @@ impl LineCounts {
     }
 }
 
-/// What came of comparing two entries.
+/// The result of comparing two entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Compared {
+pub(crate) enum Comparison {
     Lines(Lines),
     NotText,
-    /// The store has lost the contents of one of them.
+    /// The contents of one of them are damaged in the store.
     Damaged,
 }
 
-impl Compared {
+impl Comparison {
     pub(crate) fn lines(self) -> Option<Lines> {
         match self {
             Self::Lines(lines) => Some(lines),
@@ -241,14 +241,14 @@ impl Compared {
 }
 
 impl FileDiff {
-    pub(crate) fn compare(&self, store: &dyn Store) -> Result<Compared, StoreError> {
+    pub(crate) fn compare(&self, store: &dyn Store) -> Result<Comparison, StoreError> {
         let contents = Contents::of(store);
         Ok(match (Text::of(&self.before, contents)?, Text::of(&self.after, contents)?) {
             (Text::Lines(before), Text::Lines(after)) => {
-                Compared::Lines(LineDiff::new(&before, &after).count())
+                Comparison::Lines(LineDiff::new(&before, &after).count())
             }
-            (Text::Damaged, _) | (_, Text::Damaged) => Compared::Damaged,
-            _ => Compared::NotText,
+            (Text::Damaged, _) | (_, Text::Damaged) => Comparison::Damaged,
+            _ => Comparison::NotText,
         })
     }
 
@@ -256,30 +256,30 @@ impl FileDiff {
         Ok(self.compare(store)?.lines())
     }
 
-    /// Whether it is only a folder that came, went or changed its mode.
+    /// Whether only a folder was created, deleted, or changed its mode.
     pub(crate) fn is_folder(&self) -> bool {
         let no_file = |entry: &Entry| matches!(entry, Entry::Dir { .. } | Entry::Absent);
         no_file(&self.before) && no_file(&self.after)
     }
 
-    /// `+3 -1`, or what else there is to say.
+    /// `+3 -1`, or a word if lines cannot be counted.
     pub(crate) fn counts(&self, store: &dyn Store) -> Result<Cell, StoreError> {
         if self.is_folder() {
             return Ok(Cell::default());
         }
         Ok(match self.compare(store)? {
-            Compared::Lines(Lines { insertions: 0, deletions: 0 }) => Cell::default(),
-            Compared::Lines(lines) => {
+            Comparison::Lines(Lines { insertions: 0, deletions: 0 }) => Cell::default(),
+            Comparison::Lines(lines) => {
                 let mut cell = Cell::new(SUCCESS, format!("+{}", lines.insertions));
                 cell.push(FAILURE, format!(" -{}", lines.deletions));
                 cell
             }
-            Compared::NotText => Cell::new(HINT, "not text"),
-            Compared::Damaged => Cell::new(WARNING, DAMAGED),
+            Comparison::NotText => Cell::new(HINT, "not text"),
+            Comparison::Damaged => Cell::new(WARNING, DAMAGED),
         })
     }
 
-    /// `new`, `deleted`, `mode 644 → 755`: what lines do not show.
+    /// `new`, `deleted`, `mode 644 → 755`: what line counts do not show.
     pub(crate) fn what(&self) -> String {
         match (&self.before, &self.after) {
             (before, after) if before == after => "as before".to_owned(),
@@ -289,15 +289,15 @@ impl FileDiff {
             (Entry::Dir { .. }, Entry::Absent) => "folder deleted".to_owned(),
             (_, Entry::Absent) => "deleted".to_owned(),
             (Entry::NotCaptured { reason }, _) | (_, Entry::NotCaptured { reason }) => {
-                format!("not kept: {}", reason.describe())
+                format!("not captured: {}", reason.describe())
             }
             (before, after) => match (before.mode(), after.mode()) {
                 (Some(old), Some(new)) if old != new => format!("mode {old:o} → {new:o}"),
                 (Some(_), Some(_)) if before.is_dir() == after.is_dir() => "changed".to_owned(),
                 _ if matches!((before, after), (Entry::Symlink { .. }, Entry::Symlink { .. })) => {
-                    "points elsewhere".to_owned()
+                    "new target".to_owned()
                 }
-                _ => "another kind of file".to_owned(),
+                _ => "type changed".to_owned(),
             },
         }
     }

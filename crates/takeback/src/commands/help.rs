@@ -12,7 +12,7 @@ pub(crate) fn help(args: &HelpArgs, screen: &mut Screen) -> Result<u8, CommandEr
     let words = args.command.iter().map(String::as_str);
     let words = ["takeback"].into_iter().chain(words).chain(["--help"]);
     match Args::command().try_get_matches_from(words) {
-        // What is asked for comes as an error that is none.
+        // clap returns the help text as an error.
         Err(help) if !help.use_stderr() => write!(screen.out, "{}", help.render().ansi())?,
         Err(error) => return Err(error.into()),
         Ok(_) => {}

@@ -1,13 +1,13 @@
-//! `hook`: one event that an agent's hook was given, recorded.
+//! `hook`: records one event from an agent's hook.
 //!
-//! Never fails the agent, never keeps it waiting beyond its deadline, prints nothing as long as it
-//! records. What went wrong is in the log file and in the session's heartbeat, where `doctor` finds it.
-//! What keeps everything out of the log is also told the user, once a session, where the agent shows it.
+//! Never fails the agent, never keeps it waiting beyond its deadline, and prints nothing while recording
+//! works. Problems go to the log file and to the session's heartbeat, where `doctor` finds them. If nothing
+//! at all can be recorded, the agent also shows a notice, once per session.
 
 mod failure;
 mod permission;
-mod whereabouts;
-mod within;
+mod location;
+mod deadline;
 
 use std::error::Error;
 use std::io::{self, Read as _, Write as _};
@@ -24,12 +24,12 @@ use takeback_agents::{
 use takeback_core::{AgentEvent, CallTargets, Inbox, Outcome, process};
 use takeback_store::Timestamp;
 
+use self::deadline::{Task, record_within};
+pub(super) use self::deadline::{background_command, describe_gap};
 use self::failure::{Failure, Notice};
+pub(super) use self::location::HookRun;
+use self::location::{root_of_path, roots_of};
 pub(super) use self::permission::watch_command;
-pub(super) use self::whereabouts::HookRun;
-use self::whereabouts::{root_of_path, roots_of};
-use self::within::{Task, within};
-pub(super) use self::within::{lacking, meanwhile};
 use super::state::save::SESSION_VARIABLE;
 use crate::args::{HookArgs, Options};
 use crate::heartbeat::{Beat, Heartbeat, NOT_UNDERSTOOD, leave};
@@ -43,9 +43,9 @@ use crate::time::now;
 use crate::watchlist::Watchlist;
 use crate::witness::end_of;
 
-/// What a hook is given is no longer than this.
+/// The largest accepted hook payload.
 const LONGEST: u64 = takeback_ipc::LARGEST_MESSAGE as u64;
-/// And there within this time.
+/// How long to wait for it.
 const INPUT_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn hook(options: &Options, args: &HookArgs) -> u8 {
@@ -53,11 +53,11 @@ pub(crate) fn hook(options: &Options, args: &HookArgs) -> u8 {
     progress::hide();
     let taken = match place::home(options) {
         Ok(home) => {
-            let taken = from_stdin(&home, args, begun).unwrap_or_else(Taken::refused);
+            let taken = from_stdin(&home, args, begun).unwrap_or_else(HookOutcome::refused);
             log(&home, args, &taken);
             taken
         }
-        Err(error) => Taken::refused(error.line()),
+        Err(error) => HookOutcome::refused(error.line()),
     };
     if let Err(why) = &taken.recorded
         && options.verbose
@@ -67,15 +67,15 @@ pub(crate) fn hook(options: &Options, args: &HookArgs) -> u8 {
     let message = agent_named(&args.agent).and_then(|agent| agent.message);
     if let Some((message, text)) = message.zip(taken.notice) {
         let answer = message(&text);
-        // An agent that does not listen is told by `doctor`.
+        // If the agent does not read the notice, `doctor` still reports the problem.
         drop(writeln!(std::io::stdout(), "{answer}"));
     }
     0
 }
 
-fn log(home: &Path, args: &HookArgs, taken: &Taken) {
+fn log(home: &Path, args: &HookArgs, taken: &HookOutcome) {
     let failed = taken.recorded.as_ref().err();
-    // What the user is told of a failure says the same.
+    // The notice to the user says the same.
     let told = taken.notice.as_ref().filter(|told| failed.is_none_or(|why| !told.contains(why)));
     if failed.is_none() && told.is_none() {
         return;
@@ -86,13 +86,13 @@ fn log(home: &Path, args: &HookArgs, taken: &Taken) {
     }
 }
 
-fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<Taken, String> {
+fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<HookOutcome, String> {
     let given = read_input()?;
     let agent = agent_named(&args.agent)
-        .ok_or_else(|| format!("there is no agent of this name; known: {}", agent_names()))?;
-    // It may be gone; most agents say themselves where they work.
+        .ok_or_else(|| format!("unknown agent; known agents: {}", agent_names()))?;
+    // The current folder may be gone; most payloads name the agent's folder.
     let folder = std::env::current_dir().ok();
-    let happening = Happening {
+    let input = HookInput {
         agent,
         given: &given,
         event: args.event.as_deref(),
@@ -105,10 +105,10 @@ fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<Taken, Str
         },
         watchlist: None,
     };
-    Ok(take(home, &happening))
+    Ok(record_hook(home, &input))
 }
 
-/// An agent that never says that this was all is not waited for.
+/// Reads the payload, with a timeout: an agent may never close standard input.
 fn read_input() -> Result<Vec<u8>, String> {
     let (say, said) = channel();
     let read = || -> io::Result<Vec<u8>> {
@@ -116,7 +116,7 @@ fn read_input() -> Result<Vec<u8>, String> {
         io::stdin().lock().take(LONGEST).read_to_end(&mut given)?;
         Ok(given)
     };
-    // When time is up, the answer is dropped.
+    // After the timeout, the result is dropped.
     if Builder::new().spawn(move || drop(say.send(read()))).is_err() {
         return read().map_err(|error| format!("standard input: {error}"));
     }
@@ -126,32 +126,32 @@ fn read_input() -> Result<Vec<u8>, String> {
     }
 }
 
-/// Who puts the agent's doings into the log.
+/// Who records the agent's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recorder {
     Hook,
-    /// The command that started the agent does already: `run`, or `chat`.
+    /// The command that started the agent: `run` or `chat`.
     Other,
 }
 
-/// What a hook was given, and by whom.
-pub(crate) struct Happening<'a> {
+/// One hook run: its payload and the agent behind it.
+pub(crate) struct HookInput<'a> {
     pub(crate) agent: &'static AgentKind,
     pub(crate) given: &'a [u8],
-    /// What the command line says that it is.
+    /// The event that the command line names.
     pub(crate) event: Option<&'a str>,
-    /// Where the agent works, if it does not say so.
+    /// The agent's folder, if the payload does not name it.
     pub(crate) folder: Option<&'a Path>,
     pub(crate) run: HookRun,
-    /// Since when the agent waits.
+    /// When the agent started waiting.
     pub(crate) begun: Instant,
     pub(crate) recorder: Recorder,
-    /// Of a server that watches.
+    /// Set by a server that watches files.
     pub(crate) watchlist: Option<&'a Arc<Watchlist>>,
 }
 
-impl Happening<'_> {
-    /// `edits`: whether it is about a call that names what it writes.
+impl HookInput<'_> {
+    /// `edits`: whether the event is about a call that names the files it writes.
     fn source(&self, hook_event: &HookEvent, now: Timestamp, edits: bool) -> HookSource {
         let sent = hook_event.timestamp.or(self.run.at).filter(|at| *at <= now).unwrap_or(now);
         let late = Duration::from_millis((now.0 - sent.0).unsigned_abs());
@@ -161,8 +161,8 @@ impl Happening<'_> {
         HookSource { late, formatter, ..HookSource::new(self.agent, self.run.agent) }
     }
 
-    /// How long a call ran, of agents that do not say so: since the person allowed it.
-    fn since_allowed(&self, hook_event: &HookEvent, event: &mut AgentEvent, now: Timestamp) {
+    /// Adds how long a call ran since the user allowed it, for agents that do not report this.
+    fn add_run_time(&self, hook_event: &HookEvent, event: &mut AgentEvent, now: Timestamp) {
         let AgentEvent::AfterTool { report, .. } = event else { return };
         let (HookEventKind::AfterTool(call, _), None) = (&hook_event.kind, report.ran_for) else {
             return;
@@ -181,8 +181,13 @@ impl Happening<'_> {
         report.ran_for = allowed.map(|at| Duration::from_millis((now.0 - at.0).unsigned_abs()));
     }
 
-    /// An interrupted command of which something still runs is not over.
-    fn unless_it_goes_on(&self, event: AgentEvent, root: &Path, now: Timestamp) -> AgentEvent {
+    /// An interrupted command whose processes still run counts as running in the background.
+    fn with_background_outcome(
+        &self,
+        event: AgentEvent,
+        root: &Path,
+        now: Timestamp,
+    ) -> AgentEvent {
         match (event, self.run.agent) {
             (
                 AgentEvent::AfterTool { session, call, outcome: Outcome::Interrupted, report },
@@ -204,34 +209,36 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What became of an event.
-pub(crate) struct Taken {
-    /// Or what is not in the log as it should be.
+/// The result of a hook run.
+pub(crate) struct HookOutcome {
+    /// An error names what the log is missing.
     pub(crate) recorded: Result<(), String>,
-    /// What the user is told at once.
+    /// A message for the agent to show.
     notice: Option<String>,
 }
 
-impl Taken {
+impl HookOutcome {
     fn refused(why: String) -> Self {
         Self { recorded: Err(why), notice: None }
     }
 }
 
-/// Records it, and leaves a heartbeat, whatever else happens.
-pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Taken {
-    let (agent, time) = (happening.agent, now());
-    let mut hook_event = match agent.parse(happening.given, happening.event) {
+/// Records the event, and writes a heartbeat in any case.
+pub(crate) fn record_hook(home: &Path, input: &HookInput<'_>) -> HookOutcome {
+    let (agent, time) = (input.agent, now());
+    let mut hook_event = match agent.parse(input.given, input.event) {
         Ok(hook_event) => hook_event,
-        Err(another @ PayloadError::OtherAgent { .. }) => return Taken::refused(whole(&another)),
+        Err(another @ PayloadError::OtherAgent { .. }) => {
+            return HookOutcome::refused(error_chain(&another));
+        }
         Err(error) => {
-            let why = whole(&error);
+            let why = error_chain(&error);
             let beat = Beat { problem: Some(why.clone()), ..Beat::default() };
             leave(home, agent.name, NOT_UNDERSTOOD, time, &beat);
-            return Taken::refused(why);
+            return HookOutcome::refused(why);
         }
     };
-    hook_event.cwd = hook_event.cwd.or_else(|| happening.folder.map(Path::to_owned));
+    hook_event.cwd = hook_event.cwd.or_else(|| input.folder.map(Path::to_owned));
     let known = Heartbeat::of(home, agent.name, &hook_event.session);
     let mut beat = Beat {
         event: hook_event.event.clone(),
@@ -241,12 +248,14 @@ pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Taken {
     };
     let is_new =
         |notice: &Notice| known.as_ref().is_none_or(|known| !known.was_told(notice.cause.name()));
-    let taken = match happening.recorder {
-        Recorder::Hook => into_log(home, happening, &hook_event, time, known.as_ref(), &mut beat),
-        Recorder::Other => Ok(InLog::default()),
+    let taken = match input.recorder {
+        Recorder::Hook => record_event(home, input, &hook_event, time, known.as_ref(), &mut beat),
+        Recorder::Other => Ok(RecordingOutcome::default()),
     };
     let (recorded, notice) = match taken {
-        Ok(InLog { lacking, notice }) => (lacking.map_or(Ok(()), Err), notice.filter(is_new)),
+        Ok(RecordingOutcome { lacking, notice }) => {
+            (lacking.map_or(Ok(()), Err), notice.filter(is_new))
+        }
         Err(failure) => {
             let notice = Notice::of_failure(&failure).filter(is_new);
             let notice = notice.filter(|notice| !failure.was_told(notice.cause));
@@ -258,57 +267,57 @@ pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Taken {
     beat.problem = recorded.as_ref().err().cloned();
     beat.told = notice.as_ref().map(|notice| notice.cause.name());
     leave(home, agent.name, &hook_event.session, time, &beat);
-    Taken { recorded, notice: notice.map(|notice| notice.text) }
+    HookOutcome { recorded, notice: notice.map(|notice| notice.text) }
 }
 
-/// An event that is in the log, or will be.
+/// An event that is in the log or in the inbox.
 #[derive(Default)]
-struct InLog {
-    /// What is not as it should be.
+struct RecordingOutcome {
+    /// What the log is missing.
     lacking: Option<String>,
     notice: Option<Notice>,
 }
 
-fn into_log(
+fn record_event(
     home: &Path,
-    happening: &Happening<'_>,
+    input: &HookInput<'_>,
     hook_event: &HookEvent,
     time: Timestamp,
     known: Option<&Heartbeat>,
     beat: &mut Beat,
-) -> Result<InLog, Failure> {
+) -> Result<RecordingOutcome, Failure> {
     let (known, learnt, is_orphan) = known
         .map(|known| (known.roots.clone(), known.learnt.clone(), known.is_orphan))
         .unwrap_or_default();
     let roots = roots_of(home, hook_event, &known)?;
-    let call_start = permission::heed(home, happening.agent, &happening.run, hook_event, time);
-    let mut in_log = InLog::default();
-    // A worktree may be gone again.
+    let call_start = permission::track(home, input.agent, &input.run, hook_event, time);
+    let mut in_log = RecordingOutcome::default();
+    // A git worktree may have been deleted since.
     let there = |root: &&PathBuf| root.is_dir() || roots.first() == Some(*root);
     for root in roots.iter().filter(there) {
         let settings = Settings::load(root, home).map_err(|error| error.line())?;
         let edited = edited(&settings, hook_event);
-        let source = happening.source(hook_event, time, edited.is_some());
+        let source = input.source(hook_event, time, edited.is_some());
         let event = to_agent_event(&settings.tools(), source, hook_event)
             .filter(|_| settings.is_enabled())
-            .and_then(|event| at(root, &roots, event, edited.as_deref()));
+            .and_then(|event| restrict_to_root(root, &roots, event, edited.as_deref()));
         let Some(mut event) = event else { continue };
         if let Some(start) = call_start {
             start.add_to(&mut event, time);
         }
-        // An edit names what is to be looked at, anything else is a scan.
+        // An edit names the paths to look at; anything else needs a scan.
         let is_quick = edited.is_some() || matches!(event, AgentEvent::SessionStart { .. });
         let mut patience = if is_quick { settings.hook_deadline() } else { settings.scan_budget() };
-        // A claimed event of the session is waited for as long as a scan may take.
+        // Another process may be recording an earlier event: wait for as long as a scan may take.
         if Inbox::of(&stores::store_of(root, home)).has_claimed().is_ok_and(|claimed| claimed) {
             patience += settings.scan_budget();
         }
-        let until = happening.begun + patience;
+        let until = input.begun + patience;
         let (home, root) = (home.to_owned(), root.clone());
         let (hook_event, learnt) = (hook_event.clone(), learnt.clone());
-        let watchlist = happening.watchlist.cloned();
-        let mut event = happening.unless_it_goes_on(event, &root, time);
-        happening.since_allowed(&hook_event, &mut event, time);
+        let watchlist = input.watchlist.cloned();
+        let mut event = input.with_background_outcome(event, &root, time);
+        input.add_run_time(&hook_event, &mut event, time);
         let store = stores::store_of(&root, &home);
         let session = event.session().clone();
         let task = Task {
@@ -322,7 +331,7 @@ fn into_log(
             is_orphan,
             watchlist,
         };
-        let done = within(until, task)
+        let done = record_within(until, task)
             .map_err(|failure| Failure { missed: Some((store, session)), ..failure })?;
         beat.roots.push(root);
         beat.recorded = true;
@@ -336,8 +345,8 @@ fn into_log(
     Ok(in_log)
 }
 
-/// What of an event concerns one of the workspaces: of an edit, the files that lie there.
-fn at(
+/// The part of an event that concerns one workspace: for an edit, only the files in it.
+fn restrict_to_root(
     root: &Path,
     roots: &[PathBuf],
     mut event: AgentEvent,
@@ -353,7 +362,7 @@ fn at(
     Some(event)
 }
 
-/// The files that a call names, if it writes no others.
+/// The files that a call names, if it writes only those.
 fn edited(settings: &Settings, hook_event: &HookEvent) -> Option<Vec<PathBuf>> {
     let (HookEventKind::BeforeTool(call) | HookEventKind::AfterTool(call, _)) = &hook_event.kind
     else {
@@ -366,8 +375,8 @@ fn edited(settings: &Settings, hook_event: &HookEvent) -> Option<Vec<PathBuf>> {
     }
 }
 
-/// An error and what is behind it, in one line.
-pub(super) fn whole(error: &dyn Error) -> String {
+/// An error and its causes, in one line.
+pub(super) fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut behind = error.source();
     while let Some(cause) = behind {

@@ -1,4 +1,4 @@
-//! `import`: adds the points of a bundle to this workspace, or what an agent kept itself.
+//! `import`: adds points to this workspace, from a bundle or from an agent's own session history.
 
 mod claude;
 
@@ -21,7 +21,7 @@ use crate::screen::{HINT, NAME, SUCCESS, Screen, WARNING, count, plain, shorten,
 /// The file, and what is wrong with it.
 #[derive(Debug, thiserror::Error)]
 #[error("{file} is refused")]
-struct Refused {
+struct RefusedBundle {
     file: String,
     source: BundleError,
 }
@@ -36,26 +36,26 @@ pub(crate) fn import(
         None => {}
     }
     let Some(named) = &args.file else {
-        return Err(CommandError::new(Kind::Usage, "which file?"));
+        return Err(CommandError::new(Kind::Usage, "no file given"));
     };
     let outside = if args.include_ignored { Outside::Accept } else { Outside::Refuse };
     let limits = BundleLimits { contents: args.max_size, outside };
     let from_input = named == Path::new("-");
     let file = if from_input { PathBuf::from("standard input") } else { named.clone() };
-    let opened = if from_input { spooled(&limits) } else { opened(named) };
+    let opened = if from_input { spool_stdin(&limits) } else { open_file(named) };
     let opened = opened.map_err(|error| {
         CommandError::new(Kind::Error, format!("{} cannot be read: {error}", file.display()))
     })?;
-    // Before there is a store: nothing is made for a file that is refused.
+    // Checked before the store is opened: a refused file must not create one.
     let checking = progress::spinner("Checking the bundle");
     let bundle = BundleFile::read(opened, &limits).map_err(|error| refused(&file, error))?;
     drop(checking);
     let trial = if args.dry_run { Trial::DryRun } else { Trial::ForReal };
-    let imported = brought(options, &bundle, trial, &file)?;
+    let imported = import_bundle(options, &bundle, trial, &file)?;
     if screen.json {
         screen.json(&answer(&imported))?;
     } else if !screen.quiet {
-        tell(&imported, trial, screen)?;
+        print_summary(&imported, trial, screen)?;
         if trial == Trial::ForReal {
             writeln!(
                 screen.out,
@@ -67,17 +67,17 @@ pub(crate) fn import(
     Ok(0)
 }
 
-/// Appends the bundle, or tells what that would add. `from` is what it is called.
-fn brought(
+/// Imports the bundle, or with a dry run counts what that would add. `from`: its name for messages.
+fn import_bundle(
     options: &Options,
     bundle: &BundleFile,
     trial: Trial,
     from: &Path,
 ) -> Result<Imported, CommandError> {
     let store = if trial == Trial::DryRun { Store::MustExist } else { Store::Create };
-    let imported = match place::open_mended(options, store) {
+    let imported = match place::open_recovered(options, store) {
         Ok(mut place) => append(&mut place.workspace, bundle, trial),
-        // A store is made for an import, not for the question what it would bring.
+        // A dry run must not create a store.
         Err(error) if trial == Trial::DryRun && error.kind == Kind::NoStore => {
             would_import(bundle, &place::ambient())
         }
@@ -94,8 +94,8 @@ fn brought(
     })
 }
 
-/// Opening anything else than a file may wait for ever.
-fn opened(path: &Path) -> io::Result<File> {
+/// Opening a pipe may block forever.
+fn open_file(path: &Path) -> io::Result<File> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
@@ -103,9 +103,10 @@ fn opened(path: &Path) -> io::Result<File> {
 }
 
 /// Standard input as a file without a name: a bundle is read more than once.
-fn spooled(limits: &BundleLimits) -> io::Result<File> {
+fn spool_stdin(limits: &BundleLimits) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
-    // One byte more than any bundle that is taken, so that a longer one is not taken for a cut one.
+    // One byte more than the limit, so that a bundle that is too long is not mistaken for one that was cut
+    // off.
     let most = limits.contents.saturating_mul(2).saturating_add(1 << 30);
     io::copy(&mut io::stdin().lock().take(most), &mut file)?;
     file.rewind()?;
@@ -129,7 +130,7 @@ fn refused(file: &Path, error: BundleError) -> CommandError {
         _ => "It was not written by Takeback; nothing was imported.",
     };
     let file = file.display().to_string();
-    CommandError::new(Kind::Error, Refused { file, source: error }).hint(hint)
+    CommandError::new(Kind::Error, RefusedBundle { file, source: error }).hint(hint)
 }
 
 fn answer(imported: &Imported) -> answers::ImportAnswer {
@@ -154,7 +155,7 @@ fn answer(imported: &Imported) -> answers::ImportAnswer {
     }
 }
 
-fn tell(imported: &Imported, trial: Trial, screen: &mut Screen) -> io::Result<()> {
+fn print_summary(imported: &Imported, trial: Trial, screen: &mut Screen) -> io::Result<()> {
     let did = match trial {
         Trial::DryRun => "Would import",
         Trial::ForReal => "Imported",

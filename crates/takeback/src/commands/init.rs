@@ -1,8 +1,8 @@
-//! `init` and `uninstall`: Takeback's hooks go into the settings of the agents that are here, and come out
-//! again.
+//! `init` and `uninstall`: install Takeback's hooks in the settings of the agents on this machine, and remove
+//! them.
 
 mod apply;
-mod doubts;
+mod warnings;
 mod plan;
 
 use std::io::Write as _;
@@ -10,14 +10,14 @@ use std::io::Write as _;
 use takeback_agents::{AGENTS, AgentKind, Homes, HookScope, agent_named, agent_names};
 use takeback_store::{Entry, MemoryStore, PackedBlob, WorkPath};
 
-use self::plan::{After, Direction, Planned};
+use self::plan::{Direction, NewContents, SettingsChange};
 use super::filediff::{Contents, FileDiff};
 use super::patch;
 use crate::answers;
 use crate::args::{InitArgs, Options, ScopeName};
 use crate::ask;
 use crate::error::{CommandError, Kind};
-use crate::installed;
+use crate::install_record;
 use crate::installed_agents;
 use crate::marker::Markers;
 use crate::place;
@@ -48,32 +48,34 @@ fn run(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let homes = installed_agents::homes()?;
-    let here = place::here(options)?;
+    let location = place::locate(options)?;
     let scope = match args.scope {
         ScopeName::User => HookScope::User,
         ScopeName::Project => HookScope::Project,
     };
     if scope == HookScope::Project
-        && std::fs::canonicalize(&homes.user).is_ok_and(|h| h == here.root)
+        && std::fs::canonicalize(&homes.user).is_ok_and(|h| h == location.root)
     {
         return Err(CommandError::new(Kind::Usage, "your home folder is not a project")
             .hint("Change to a project's folder, or leave --scope out."));
     }
     let agents = agents(args, direction, &homes)?;
-    let site = plan::Site { homes: &homes, root: &here.root, home: &here.home, scope };
-    let mut planned: Vec<Planned> =
-        agents.iter().map(|agent| plan::plan(agent, direction, &site)).collect();
-    let is_change = |one: &Planned| matches!(&one.after, Ok(after) if *after != After::AsItIs);
+    let context =
+        plan::InitContext { homes: &homes, root: &location.root, home: &location.home, scope };
+    let mut planned: Vec<SettingsChange> =
+        agents.iter().map(|agent| plan::plan(agent, direction, &context)).collect();
+    let is_change =
+        |one: &SettingsChange| matches!(&one.after, Ok(after) if *after != NewContents::Unchanged);
     let changes = planned.iter().filter(|one| is_change(one)).count();
     if changes > 0 && !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
         return Err(ask::needs_confirmation("changes settings of your agents"));
     }
-    let doubts = doubts::doubts(&planned, direction, &site);
+    let warnings = warnings::warnings(&planned, direction, &context);
     if !screen.json {
         for one in &planned {
             show(one, direction, screen)?;
         }
-        for line in doubts.iter().flat_map(|line| wrap(line, width().saturating_sub(2))) {
+        for line in warnings.iter().flat_map(|line| wrap(line, width().saturating_sub(2))) {
             writeln!(screen.out, "{WARNING}{line}{WARNING:#}")?;
         }
     }
@@ -83,27 +85,27 @@ fn run(
             writeln!(screen.out, "Nothing was changed.")?;
             return Ok(Kind::Nothing as u8);
         }
-        apply::apply(&mut planned, direction, &here.home)?;
+        apply::apply(&mut planned, direction, &location.home)?;
         done = true;
-    } else if !args.dry_run && installed::is_anything(&here.home) {
-        apply::apply(&mut planned, direction, &here.home)?;
+    } else if !args.dry_run && install_record::has_any(&location.home) {
+        apply::apply(&mut planned, direction, &location.home)?;
     }
     let failed = planned.iter().any(|one| one.after.is_err());
-    // Without hooks there is no session that a loss could be reported in.
+    // Without hooks there is no session to report a lost history in.
     let is_all = args.agents.is_empty() && scope == HookScope::User && !failed && !args.dry_run;
     if let Some(markers) = Markers::of_user().filter(|_| is_all && direction == Direction::Out) {
-        markers.remove_all(&here.home)?;
+        markers.remove_all(&location.home)?;
     }
     let next = next(&planned, direction, scope);
     if screen.json {
         screen.json(&answers::InitAnswer {
             scope: answers::scope(scope),
             done,
-            agents: planned.iter().map(Planned::answer).collect(),
-            next: doubts.into_iter().chain(next).collect(),
+            agents: planned.iter().map(SettingsChange::answer).collect(),
+            next: warnings.into_iter().chain(next).collect(),
         })?;
     } else if !args.dry_run {
-        tell(&planned, direction, screen)?;
+        print_results(&planned, direction, screen)?;
         if !screen.quiet {
             for line in next.iter().flat_map(|line| wrap(line, width().saturating_sub(2))) {
                 writeln!(screen.out, "{HINT}{line}{HINT:#}")?;
@@ -113,7 +115,7 @@ fn run(
     Ok(if failed { Kind::Partly as u8 } else { 0 })
 }
 
-/// Those that were named, or all that there is something of.
+/// The agents that were named, or all installed ones.
 fn agents(
     args: &InitArgs,
     direction: Direction,
@@ -123,8 +125,8 @@ fn agents(
         let is_meant = |agent: &&AgentKind| {
             direction == Direction::Out || installed_agents::is_here(agent, homes)
         };
-        let here: Vec<_> = AGENTS.iter().copied().filter(is_meant).collect();
-        if here.is_empty() {
+        let location: Vec<_> = AGENTS.iter().copied().filter(is_meant).collect();
+        if location.is_empty() {
             return Err(CommandError::new(Kind::Error, "no agent was found")
                 .hint(format!(
                     "Looked for {}: programs on PATH, and folders in your home.",
@@ -132,7 +134,7 @@ fn agents(
                 ))
                 .hint("--agent NAME installs the hooks anyway."));
         }
-        return Ok(here);
+        return Ok(location);
     }
     for name in &args.agents {
         if agent_named(name).is_none() {
@@ -145,11 +147,15 @@ fn agents(
 }
 
 /// The change to one file, as a diff.
-fn show(one: &Planned, direction: Direction, screen: &mut Screen) -> Result<(), CommandError> {
+fn show(
+    one: &SettingsChange,
+    direction: Direction,
+    screen: &mut Screen,
+) -> Result<(), CommandError> {
     let title = one.agent.title;
     let after = match &one.after {
         Err(_) => return Ok(()),
-        Ok(After::AsItIs) => {
+        Ok(NewContents::Unchanged) => {
             let state = match direction {
                 Direction::In => "hooks installed",
                 Direction::Out => return Ok(()),
@@ -158,13 +164,13 @@ fn show(one: &Planned, direction: Direction, screen: &mut Screen) -> Result<(), 
                 writeln!(
                     screen.out,
                     "{HEADING}{title}{HEADING:#}  {HINT}{}: {state}{HINT:#}",
-                    one.shown()
+                    one.tilde_path()
                 )?;
             }
             return Ok(());
         }
-        Ok(After::Bytes(bytes)) => Some(bytes.clone()),
-        Ok(After::Gone) => None,
+        Ok(NewContents::Bytes(bytes)) => Some(bytes.clone()),
+        Ok(NewContents::Removed) => None,
     };
     writeln!(screen.out, "{HEADING}{title}{HEADING:#}")?;
     let blobs: Vec<PackedBlob> = [one.before(), after.as_ref()]
@@ -180,7 +186,8 @@ fn show(one: &Planned, direction: Direction, screen: &mut Screen) -> Result<(), 
             mode: 0o600,
         })
     };
-    let path = WorkPath::new(one.shown()).map_err(|error| CommandError::new(Kind::Error, error))?;
+    let path =
+        WorkPath::new(one.tilde_path()).map_err(|error| CommandError::new(Kind::Error, error))?;
     let diff = FileDiff { path, before: entry(one.before()), after: entry(after.as_ref()) };
     let store = MemoryStore::new();
     patch::for_people(&diff, Contents { store: &store, made: &blobs }, &mut screen.out)?;
@@ -188,19 +195,19 @@ fn show(one: &Planned, direction: Direction, screen: &mut Screen) -> Result<(), 
     Ok(())
 }
 
-/// What became of it.
-fn tell(
-    planned: &[Planned],
+/// Prints what was done.
+fn print_results(
+    planned: &[SettingsChange],
     direction: Direction,
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
     let mut changed = 0;
     for one in planned {
-        let (title, file) = (one.agent.title, one.shown());
+        let (title, file) = (one.agent.title, one.tilde_path());
         match &one.after {
-            Ok(After::AsItIs) => continue,
+            Ok(NewContents::Unchanged) => continue,
             Ok(_) if screen.quiet => {}
-            Ok(After::Bytes(_)) if direction == Direction::In => {
+            Ok(NewContents::Bytes(_)) if direction == Direction::In => {
                 let backup =
                     one.backup.as_ref().map(|backup| format!("  before: {}", plain(backup)));
                 let backup = backup.unwrap_or_default();
@@ -209,11 +216,14 @@ fn tell(
                     "{SUCCESS}Installed {title}'s hooks in{SUCCESS:#} {file}{HINT}{backup}{HINT:#}"
                 )?;
             }
-            Ok(After::Bytes(_)) => {
+            Ok(NewContents::Bytes(_)) => {
                 writeln!(screen.out, "{SUCCESS}Removed {title}'s hooks from{SUCCESS:#} {file}")?;
             }
-            Ok(After::Gone) => {
-                writeln!(screen.out, "{SUCCESS}Removed {title}'s hooks with{SUCCESS:#} {file}")?;
+            Ok(NewContents::Removed) => {
+                writeln!(
+                    screen.out,
+                    "{SUCCESS}Removed {title}'s hooks and the file{SUCCESS:#} {file}"
+                )?;
             }
             Err(error) => {
                 let line = plain(&error.what());
@@ -235,11 +245,13 @@ fn tell(
     Ok(())
 }
 
-/// What the user does next.
-fn next(planned: &[Planned], direction: Direction, scope: HookScope) -> Vec<String> {
+/// What to do next.
+fn next(planned: &[SettingsChange], direction: Direction, scope: HookScope) -> Vec<String> {
     let mut next = Vec::new();
-    let is_changed = |one: &&Planned| matches!(one.after, Ok(After::Bytes(_) | After::Gone));
-    let changed: Vec<&Planned> = planned.iter().filter(is_changed).collect();
+    let is_changed = |one: &&SettingsChange| {
+        matches!(one.after, Ok(NewContents::Bytes(_) | NewContents::Removed))
+    };
+    let changed: Vec<&SettingsChange> = planned.iter().filter(is_changed).collect();
     if changed.is_empty() {
         return next;
     }

@@ -9,7 +9,7 @@ use super::log::{point_answer, title, within};
 use crate::args::{LabelArgs, Options, PointArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::point::{check_label, named};
+use crate::point::{check_label, find};
 use crate::screen::{HINT, NAME, SUCCESS, Screen, plain, shorten, width};
 
 pub(crate) fn label(
@@ -20,9 +20,9 @@ pub(crate) fn label(
     match &args.label {
         Some(label) => {
             check_label(label)?;
-            put(options, &args.point, Mark::Label(label), screen)
+            set_mark(options, &args.point, Mark::Label(label), screen)
         }
-        None => put(options, &args.point, Mark::NoLabel, screen),
+        None => set_mark(options, &args.point, Mark::NoLabel, screen),
     }
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn pin(
     args: &PointArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    put(options, &args.point, Mark::Pin, screen)
+    set_mark(options, &args.point, Mark::Pin, screen)
 }
 
 pub(crate) fn unpin(
@@ -39,10 +39,10 @@ pub(crate) fn unpin(
     args: &PointArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    put(options, &args.point, Mark::NoPin, screen)
+    set_mark(options, &args.point, Mark::NoPin, screen)
 }
 
-fn put(
+fn set_mark(
     options: &Options,
     name: &str,
     what: Mark<'_>,
@@ -50,7 +50,7 @@ fn put(
 ) -> Result<u8, CommandError> {
     let mut place = place::open_caught_up(options, Store::MustExist)?;
     let points = place.workspace.store.points()?;
-    let before = named(&points, name)?;
+    let before = find(&points, name)?;
     let point = mark(&mut place.workspace, before.id, what)?;
     if screen.json {
         let store = &*place.workspace.store;
@@ -61,7 +61,7 @@ fn put(
         screen.json(&point_answer(store, &point, changes, &with_state)?)?;
     } else if !screen.quiet {
         let short = &point.id.to_string()[..8];
-        let (done, why) = said(before, &point, what);
+        let (done, why) = describe(before, &point, what);
         writeln!(
             screen.out,
             "{SUCCESS}{done}{SUCCESS:#} {NAME}{short}{NAME:#}  {}  {HINT}{why}{HINT:#}",
@@ -71,8 +71,8 @@ fn put(
     Ok(0)
 }
 
-/// What was done, and what keeps the point now: a pin, a label, each for itself.
-fn said(before: &Point, point: &Point, what: Mark<'_>) -> (String, &'static str) {
+/// What was done, and what keeps the point from expiring now: a pin or a label, independently.
+fn describe(before: &Point, point: &Point, what: Mark<'_>) -> (String, &'static str) {
     let was_kept = before.pinned || before.label.is_some();
     let stays = match (point.pinned, &point.label) {
         (true, Some(_)) => "kept until it is unpinned and the label is removed",

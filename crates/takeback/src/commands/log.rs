@@ -1,4 +1,4 @@
-//! `log`: the points, newest first, with what was changed after each.
+//! `log`: the points, newest first, with the changes after each.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use takeback_store::{
     StoreError, WorkPath,
 };
 
-use super::cleanup::hold_cap;
+use super::cleanup::enforce_point_cap;
 use super::filediff::{FileDiff, Lines, between};
 use super::sessions::find_session;
 use crate::answers;
@@ -20,7 +20,7 @@ use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{FAILURE, HINT, NAME, SUCCESS, Screen, WARNING, count, plain, shorten};
 use crate::session_name::SessionNames;
-use crate::table::{Cell, Give, Table};
+use crate::table::{Cell, Overflow, Table};
 use crate::time::{ago, clock, now};
 
 pub(crate) fn log(
@@ -29,7 +29,7 @@ pub(crate) fn log(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let mut place = place::open_caught_up(options, Store::MustExist)?;
-    hold_cap(&mut place);
+    enforce_point_cap(&mut place);
     let PointList { points, session, all } = list(&place.workspace, args)?;
     if screen.json {
         let points: answers::LogAnswer = points.into_iter().map(|(_, answer)| answer).collect();
@@ -55,13 +55,13 @@ pub(crate) fn log(
     Ok(0)
 }
 
-/// The points that were asked for.
+/// The requested points.
 pub(crate) struct PointList {
     /// Newest first.
     pub(crate) points: Vec<(Point, answers::Point)>,
     /// The only session to list.
     session: Option<SessionId>,
-    /// How many there would be without a limit.
+    /// How many there are without the limit.
     all: usize,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn list(workspace: &Workspace, args: &LogArgs) -> Result<PointList, C
     let store = &*workspace.store;
     let session = args.session.as_ref().map(|name| find_session(workspace, name)).transpose()?;
     let kinds = if args.all { PointFilter::All } else { PointFilter::WithoutSafety };
-    // Without a session those that come after the ones that are shown are shown too.
+    // Without a session, the newest points also contain the next point of each listed one.
     let (listed, all) = match &session {
         None => {
             let newest = PointQuery::Newest { filter: kinds, most: args.limit };
@@ -91,7 +91,7 @@ pub(crate) fn list(workspace: &Workspace, args: &LogArgs) -> Result<PointList, C
         .take(args.limit)
         .map(|(at, point)| (point, next_of(point, &listed[at + 1..])))
         .collect();
-    // Read once: there may be many points, and many changes after the oldest of them.
+    // Read once: there may be many points, with many changes after the oldest.
     let oldest = shown.iter().map(|(point, _)| point.seq).min();
     let changes = oldest.map_or(Ok(Vec::new()), |oldest| store.changes_after(oldest))?;
     let with_state = workspace.states.points()?;
@@ -106,8 +106,8 @@ pub(crate) fn list(workspace: &Workspace, args: &LogArgs) -> Result<PointList, C
     Ok(PointList { points, session, all })
 }
 
-/// How many paths could not be read when a point was made. `changes`: those after it, or more;
-/// `still_unread`: those that cannot be read by now.
+/// How many paths could not be read when a point was made. `changes`: those after the point, or more;
+/// `still_unread`: paths that still cannot be read.
 pub(crate) fn unreadable_at(changes: &[Change], still_unread: &[WorkPath], at: Seq) -> usize {
     let mut first: HashMap<&WorkPath, bool> = HashMap::new();
     for change in within(changes, at, None) {
@@ -117,32 +117,38 @@ pub(crate) fn unreadable_at(changes: &[Change], still_unread: &[WorkPath], at: S
     later + still_unread.iter().filter(|path| !first.contains_key(path)).count()
 }
 
-/// Up to where what was changed after `point` is told.
+/// Where the changes listed for `point` end.
 fn next_of(point: &Point, later: &[Point]) -> Option<Seq> {
     later.iter().find(|next| same_story(point, next)).map(|next| next.seq)
 }
 
-/// The part of `changes`, oldest first, that came after `from`, up to and with `to`.
+/// The part of `changes`, oldest first, after `from` and up to `to`, inclusive.
 pub(crate) fn within(changes: &[Change], from: Seq, to: Option<Seq>) -> &[Change] {
     let first = changes.partition_point(|change| change.seq <= from);
     let end = to.map_or(changes.len(), |to| changes.partition_point(|change| change.seq <= to));
     &changes[first..end.max(first)]
 }
 
-/// A line a point.
+/// One line per point.
 pub(crate) fn print(
     out: &mut dyn Write,
     points: &[(Point, answers::Point)],
     names: &SessionNames,
 ) -> io::Result<()> {
     let time = now();
-    let gives = [Give::Nothing, Give::All(1), Give::All(3), Give::End(20), Give::All(2)];
-    let mut table = Table::new(0, gives);
+    let overflows = [
+        Overflow::Nothing,
+        Overflow::All(1),
+        Overflow::All(3),
+        Overflow::End(20),
+        Overflow::All(2),
+    ];
+    let mut table = Table::new(0, overflows);
     for (point, answer) in points {
         table.rows.push([
             Cell::new(NAME, &answer.id.0[..8]),
             Cell::new(HINT, ago(point.created_at, time)),
-            Cell::plain(whose(point, names)),
+            Cell::plain(session_label(point, names)),
             Cell::plain(title(point)),
             changes(answer),
         ]);
@@ -150,26 +156,26 @@ pub(crate) fn print(
     table.print(out)
 }
 
-/// What a point's session is called on screen.
-pub(crate) fn whose(point: &Point, names: &SessionNames) -> String {
+/// The display name of a point's session.
+pub(crate) fn session_label(point: &Point, names: &SessionNames) -> String {
     const IMPORTED: &str = " (imported)";
     match &point.session {
         _ if point.kind == PointKind::Safety => "safety".to_owned(),
         None => "by hand".to_owned(),
         Some(session) => match name_there(session) {
-            // Cut, two of them might look the same.
+            // Two cut names might look the same.
             None => match names.shortened(session) {
                 Some(name) => name.to_owned(),
                 None => shorten(&plain(&session.0), 16),
             },
             Some("") => format!("by hand{IMPORTED}"),
-            // The name that it has here begins like all others that came with it.
+            // All sessions of one import have ids that begin alike.
             Some(name) => shorten(&plain(name), 10) + IMPORTED,
         },
     }
 }
 
-/// What a point is called on screen.
+/// The display name of a point.
 pub(crate) fn title(point: &Point) -> String {
     let description = match point.description.as_str() {
         "" => format!("Checkpoint at {}", clock(point.created_at)),
@@ -185,7 +191,7 @@ pub(crate) fn title(point: &Point) -> String {
 
 /// A point's description, with `…` where the prompt was cut.
 pub(crate) fn described(point: &Point) -> String {
-    /// As much as [`takeback_core::record::describe`] keeps.
+    /// The length that [`takeback_core::record::describe`] cuts to.
     const MOST: usize = 80;
     let cut = point.kind == PointKind::Prompt && point.description.chars().count() == MOST;
     format!("{}{}", point.description, if cut { "…" } else { "" })
@@ -203,7 +209,7 @@ fn changes(point: &answers::Point) -> Cell {
         cell.push(FAILURE, format!(" -{}", point.deletions));
     }
     if point.not_captured > 0 {
-        cell.push(WARNING, format!(" {} not kept", point.not_captured));
+        cell.push(WARNING, format!(" {} not captured", point.not_captured));
     }
     if point.unreadable > 0 {
         cell.push(WARNING, format!(" {} not read", point.unreadable));
@@ -214,7 +220,7 @@ fn changes(point: &answers::Point) -> Cell {
     cell
 }
 
-/// A point with what was changed between it and the next.
+/// A point with the changes between it and the next one.
 pub(crate) fn point_answer(
     store: &dyn takeback_store::Store,
     point: &Point,
@@ -226,8 +232,7 @@ pub(crate) fn point_answer(
     let diffs: Vec<FileDiff> = between(&by_path(changes.to_vec()), None);
     let mut total = Lines::default();
     for diff in &diffs {
-        // With lost contents a point is listed all the same, and can be gone back to as far as it is
-        // intact.
+        // A point with damaged contents is still listed, and can be restored as far as it is intact.
         if let Some(lines) = diff.lines(store)? {
             total.insertions += lines.insertions;
             total.deletions += lines.deletions;

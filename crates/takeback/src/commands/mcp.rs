@@ -1,4 +1,5 @@
-//! `mcp`: becomes `takeback-mcp`, a program of its own, since a local tool need not pay for an MCP server.
+//! `mcp`: replaces this process by `takeback-mcp`, a separate program, so that `takeback` itself does not
+//! carry an MCP server.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -11,7 +12,7 @@ use crate::settings::table;
 
 const PROGRAM: &str = "takeback-mcp";
 
-/// Comes back only if it could not be started.
+/// Returns only if it could not be started.
 pub(crate) fn mcp(options: &Options, args: &McpArgs) -> Result<u8, CommandError> {
     let own = std::env::current_exe()?;
     let program = beside(&own).unwrap_or_else(|| PROGRAM.into());
@@ -36,13 +37,13 @@ pub(crate) fn mcp(options: &Options, args: &McpArgs) -> Result<u8, CommandError>
         let said = format!("{what}: it does not exist");
         return Err(CommandError::new(Kind::Error, said).hint(
             "Install it: `cargo install --path crates/takeback-mcp` in Takeback's source, \
-             or put it beside this program.",
+             or put it next to this program.",
         ));
     }
     Err(CommandError::new(Kind::Error, format!("{what}: {error}")))
 }
 
-/// The one that was installed together with this program.
+/// The one next to this program.
 fn beside(own: &Path) -> Option<PathBuf> {
     let program = own.with_file_name(PROGRAM);
     program.is_file().then_some(program)

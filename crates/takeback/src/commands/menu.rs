@@ -20,13 +20,13 @@ use takeback_tui::{ExecutionRow, Origin, PointRow};
 pub(crate) use self::preview::{diff_lines, execution_preview, preview_files};
 pub(crate) use self::selection::{patterns_of, select_files};
 use super::filediff::{FileDiff, LineCounts, between};
-use super::log::{described, whose, within};
+use super::log::{described, session_label, within};
 use crate::error::{CommandError, Kind};
 use crate::screen::plain;
 use crate::session_name::SessionNames;
 use crate::time::{ago, clock, now};
 
-/// The menu opens at once: lines that are not counted by then are left out.
+/// The menu opens immediately: line counts that take longer are left out.
 const COUNT_TIME: Duration = Duration::from_millis(150);
 
 /// The points to go back to, newest first: those of `session`, then those of other sessions. `also`: a
@@ -110,15 +110,14 @@ impl<'a> AuthorNames<'a> {
         Self { names: SessionNames::of(sessions), agents, sessions: by_agent }
     }
 
-    /// The agent, and its session if it has several here. A session without a known agent goes by its own
-    /// name.
+    /// The agent, and its session if it has several here. A session without a known agent uses its own name.
     fn get(&self, point: &Point) -> (String, Option<String>) {
         let agent = point.session.as_ref().and_then(|session| self.agents.get(session));
         let (Some(session), Some(agent)) = (&point.session, agent) else {
-            return (whose(point, &self.names), None);
+            return (session_label(point, &self.names), None);
         };
         let several = self.sessions.get(agent).is_some_and(|sessions| sessions.len() > 1);
-        let name = whose(point, &self.names);
+        let name = session_label(point, &self.names);
         let agent = plain(agent);
         let own = name.strip_prefix(&agent).map(|own| own.trim_start_matches([' ', '-']));
         let own = own.filter(|own| !own.is_empty()).unwrap_or(&name).to_owned();

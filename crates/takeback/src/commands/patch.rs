@@ -6,17 +6,17 @@ use anstyle::Style;
 use takeback_store::{Entry, WorkPath};
 
 use super::filediff::{Contents, DAMAGED, FileDiff, LineDiff, Part, PrintError, Text};
-use super::words::{self, Budget, compare};
+use super::word_diff::{self, Budget, compare};
 use crate::screen::{
     FAILURE, HEADING, HINT, NAME, Reader, SUCCESS, Screen, WARNING, count, name, plain_bytes,
     shorten_path, width,
 };
 
-/// Words that differ stand out on dark and on light ground.
+/// Changed words stand out on dark and light backgrounds.
 const ADDED_WORD: Style = SUCCESS.invert();
 const REMOVED_WORD: Style = FAILURE.invert();
 
-/// Prints each of them; how many of them the store has lost contents of.
+/// Prints each diff. Returns how many files have damaged contents in the store.
 pub(crate) fn print_all(
     diffs: &[FileDiff],
     contents: Contents<'_>,
@@ -29,9 +29,9 @@ pub(crate) fn print_all(
             let mut left_out = 0;
             for diff in diffs {
                 match as_patch(diff, contents, &mut out)? {
-                    InPatch::Yes => {}
-                    InPatch::NotText => left_out += 1,
-                    InPatch::Damaged => damaged += 1,
+                    PatchCoverage::Included => {}
+                    PatchCoverage::NotText => left_out += 1,
+                    PatchCoverage::Damaged => damaged += 1,
                 }
             }
             out.flush()?;
@@ -51,8 +51,9 @@ pub(crate) fn print_all(
                 if at > 0 {
                     writeln!(screen.out)?;
                 }
-                damaged +=
-                    usize::from(for_people(diff, contents, &mut screen.out)? == InPatch::Damaged);
+                damaged += usize::from(
+                    for_people(diff, contents, &mut screen.out)? == PatchCoverage::Damaged,
+                );
             }
         }
     }
@@ -65,7 +66,7 @@ pub(crate) fn for_people(
     diff: &FileDiff,
     contents: Contents<'_>,
     out: &mut dyn Write,
-) -> Result<InPatch, PrintError> {
+) -> Result<PatchCoverage, PrintError> {
     let what = diff.what();
     let room = width().saturating_sub(what.chars().count() + 2 + 14).max(16);
     let title = shorten_path(&name(&diff.path), room);
@@ -75,15 +76,15 @@ pub(crate) fn for_people(
         (Text::Lines(before), Text::Lines(after)) => (before, after),
         (Text::TooLarge, _) | (_, Text::TooLarge) => {
             writeln!(out, "\n{HINT}  too large to compare{HINT:#}")?;
-            return Ok(InPatch::NotText);
+            return Ok(PatchCoverage::NotText);
         }
         (Text::Damaged, _) | (_, Text::Damaged) => {
             writeln!(out, "\n{WARNING}  {DAMAGED}; `takeback verify` shows details{WARNING:#}")?;
-            return Ok(InPatch::Damaged);
+            return Ok(PatchCoverage::Damaged);
         }
         _ => {
             writeln!(out, "\n{HINT}  not text{HINT:#}")?;
-            return Ok(InPatch::NotText);
+            return Ok(PatchCoverage::NotText);
         }
     };
     let lines = LineDiff::new(before, after);
@@ -102,10 +103,10 @@ pub(crate) fn for_people(
             print_part(part, &lines, &mut budget, out)?;
         }
     }
-    Ok(InPatch::Yes)
+    Ok(PatchCoverage::Included)
 }
 
-/// Where a link leads is a line to people.
+/// For people, a link's target counts as a line of text.
 fn text(entry: &Entry, contents: Contents<'_>) -> Result<Text, PrintError> {
     let mut text = Text::of(entry, contents)?;
     if let (Entry::Symlink { .. }, Text::Lines(target)) = (entry, &mut text) {
@@ -137,7 +138,9 @@ fn print_part(
     for (sign, line_style, word_style, lines, parts) in sides {
         for (line, parts) in lines.iter().zip(parts) {
             write!(out, "{line_style}{sign}{line_style:#}")?;
-            for words::Part { text, differs } in parts.iter().filter(|part| !part.text.is_empty()) {
+            for word_diff::Part { text, differs } in
+                parts.iter().filter(|part| !part.text.is_empty())
+            {
                 let style = if *differs { word_style } else { line_style };
                 write!(out, "{style}{}{style:#}", on_screen(text))?;
             }
@@ -159,7 +162,7 @@ fn say_if_unfinished(line: &[u8], out: &mut dyn Write) -> io::Result<()> {
 
 const UNFINISHED: &str = "\\ No newline at end of file";
 
-/// Contents must not steer the terminal, nor hide in it. Tabs may.
+/// File contents must not control the terminal or hide text. Tabs are allowed.
 fn on_screen(text: &[u8]) -> String {
     text.split(|byte| *byte == b'\t').map(plain_bytes).collect::<Vec<_>>().join("\t")
 }
@@ -168,28 +171,28 @@ fn on_screen(text: &[u8]) -> String {
 
 /// Whether a path's contents are in a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InPatch {
-    Yes,
+pub(crate) enum PatchCoverage {
+    Included,
     NotText,
-    /// The store has lost them.
+    /// Damaged in the store.
     Damaged,
 }
 
-/// As git writes it. What a patch cannot say stands in lines that begin with `#`, which `git apply`
-/// and `patch` pass over.
+/// Git's patch format. What a patch cannot express is in lines that begin with `#`, which `git apply` and
+/// `patch` ignore.
 pub(crate) fn as_patch(
     diff: &FileDiff,
     contents: Contents<'_>,
     out: &mut dyn Write,
-) -> Result<InPatch, PrintError> {
+) -> Result<PatchCoverage, PrintError> {
     let (old, new) = (git_mode(&diff.before), git_mode(&diff.after));
     let unkept = |entry: &Entry| matches!(entry, Entry::NotCaptured { .. });
     if unkept(&diff.before) || unkept(&diff.after) || (old.is_none() && new.is_none()) {
         writeln!(out, "# {}: {}", name(&diff.path), diff.what())?;
-        return Ok(InPatch::Yes);
+        return Ok(PatchCoverage::Included);
     }
     let same_bytes = diff.before.digest().is_some() && diff.before.digest() == diff.after.digest();
-    // The same bytes are in no hunk.
+    // Identical bytes need no hunk.
     let (before, after) = if same_bytes {
         (Vec::new(), Vec::new())
     } else {
@@ -197,18 +200,18 @@ pub(crate) fn as_patch(
             (Text::Lines(before), Text::Lines(after)) => (before, after),
             (Text::Damaged, _) | (_, Text::Damaged) => {
                 writeln!(out, "# {}: {}, {DAMAGED}", name(&diff.path), diff.what())?;
-                return Ok(InPatch::Damaged);
+                return Ok(PatchCoverage::Damaged);
             }
-            // `git apply` takes nothing of a patch that only says that such a file differs.
+            // `git apply` rejects a whole patch with a binary file but no binary data.
             _ => {
                 writeln!(out, "# {}: {}, not text", name(&diff.path), diff.what())?;
-                return Ok(InPatch::NotText);
+                return Ok(PatchCoverage::NotText);
             }
         }
     };
     let is_link = |entry: &Entry| matches!(entry, Entry::Symlink { .. });
     if old.is_some() && new.is_some() && is_link(&diff.before) != is_link(&diff.after) {
-        // Another kind of file: the one goes, the other comes.
+        // A different file type: a deletion and a creation.
         let gone = FileDiff { after: Entry::Absent, ..diff.clone() };
         let come = FileDiff { before: Entry::Absent, ..diff.clone() };
         as_patch(&gone, contents, out)?;
@@ -216,7 +219,7 @@ pub(crate) fn as_patch(
     }
     if same_bytes && old == new {
         writeln!(out, "# {}: {}", name(&diff.path), diff.what())?;
-        return Ok(InPatch::Yes);
+        return Ok(PatchCoverage::Included);
     }
     let (a, b) = (quoted(b"a/", &diff.path), quoted(b"b/", &diff.path));
     out.write_all(b"diff --git ")?;
@@ -235,7 +238,7 @@ pub(crate) fn as_patch(
         for (sign, mode, name) in [("---", old, &a), ("+++", new, &b)] {
             write!(out, "{sign} ")?;
             out.write_all(if mode.is_some() { name } else { b"/dev/null" })?;
-            // Ends a name with blanks in it.
+            // A tab marks the end of a name that contains spaces.
             let tab = mode.is_some() && name.contains(&b' ') && !name.starts_with(b"\"");
             out.write_all(if tab { b"\t\n" } else { b"\n" })?;
         }
@@ -259,10 +262,10 @@ pub(crate) fn as_patch(
             }
         }
     }
-    Ok(InPatch::Yes)
+    Ok(PatchCoverage::Included)
 }
 
-/// As git writes modes; none for what is not in a patch.
+/// Git's mode for an entry; `None` for entries that a patch cannot hold.
 fn git_mode(entry: &Entry) -> Option<&'static str> {
     match entry {
         Entry::File { mode, .. } if mode & 0o100 != 0 => Some("100755"),
@@ -272,7 +275,7 @@ fn git_mode(entry: &Entry) -> Option<&'static str> {
     }
 }
 
-/// A name as git writes it: in quotes, with octal escapes, if it holds what could be misread.
+/// A name in git's format: quoted, with octal escapes, if it has special characters.
 fn quoted(prefix: &[u8], path: &WorkPath) -> Vec<u8> {
     let bytes = path.as_bytes();
     let mut quoted = prefix.to_vec();

@@ -1,4 +1,4 @@
-//! `purge`: a path leaves the store.
+//! `purge`: removes a path from the store.
 
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
@@ -21,7 +21,7 @@ pub(crate) fn purge(
     args: &PurgeArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut place = place::open_mended(options, Store::MustExist)?;
+    let mut place = place::open_recovered(options, Store::MustExist)?;
     let path = path_of(&place.workspace, options, &args.path)?;
     let would = would_purge(&place.workspace, &path)?;
     if !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
@@ -34,7 +34,7 @@ pub(crate) fn purge(
             return Ok(0);
         }
         writeln!(screen.out, "{HEADING}Purge {}{HEADING:#}\n", name(&path))?;
-        tell(&path, &would, on_disk, "would be removed from the store", screen)?;
+        print_result(&path, &would, on_disk, "would be removed from the store", screen)?;
         if args.dry_run {
             return Ok(0);
         }
@@ -52,12 +52,12 @@ pub(crate) fn purge(
         screen.json(&answer(&path, &purged, on_disk, true))?;
     } else if !screen.quiet {
         writeln!(screen.out, "{SUCCESS}Purged{SUCCESS:#} {NAME}{}{NAME:#}", name(&path))?;
-        tell(&path, &purged, on_disk, "removed from the store", screen)?;
+        print_result(&path, &purged, on_disk, "removed from the store", screen)?;
     }
     Ok(0)
 }
 
-/// From where the user is; links are not followed, since a link has a history of its own.
+/// Relative to the current folder. Links are not followed, since a link has its own history.
 fn path_of(
     workspace: &Workspace,
     options: &Options,
@@ -95,7 +95,7 @@ fn answer(path: &WorkPath, purged: &Purged, on_disk: bool, is_done: bool) -> ans
     }
 }
 
-fn tell(
+fn print_result(
     path: &WorkPath,
     purged: &Purged,
     on_disk: bool,
@@ -121,7 +121,7 @@ fn tell(
     Ok(())
 }
 
-/// The prompts that `takeback chat` lists for other programs.
+/// Cleans the prompts that `takeback chat` writes for other programs.
 fn clean_metadata(options: &Options, scrubber: &Scrubber) -> Result<(), CommandError> {
     let sessions = place::home(options)?.join("sessions");
     rewrite_metadata(&sessions, |text| scrubber.text(text))

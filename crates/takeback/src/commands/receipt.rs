@@ -1,4 +1,4 @@
-//! A preview or a receipt, for people.
+//! Prints a preview or a receipt.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,16 +15,16 @@ use crate::screen::{
     width, wrap,
 };
 
-/// Whether it tells of the future or the past.
+/// Whether the text is about a plan or about what happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tense {
     Would,
-    /// State and files were to go back together, and nothing would be done, since not all can.
+    /// State and files must be restored together, but not all of them can be: nothing would change.
     WouldNot,
     Did,
 }
 
-/// Lines shown of each kind before the rest is only counted.
+/// Lines printed of each kind; the rest is only counted.
 const MOST: usize = 20;
 
 struct Row<'a> {
@@ -42,7 +42,7 @@ pub(crate) fn print(
     all: bool,
 ) -> io::Result<()> {
     let did = tense == Tense::Did;
-    let made = if receipt.point.is_some() { "was not there then" } else { "was not there before" };
+    let made = if receipt.point.is_some() { "did not exist then" } else { "did not exist before" };
     let verb = |would, done| if did { done } else { would };
     let known = known(receipt, all);
     let state = receipt.state.iter();
@@ -74,7 +74,7 @@ pub(crate) fn print(
         ("note", WARNING, &receipt.notes),
     ];
     for (verb, style, notes) in groups {
-        // A note is about a file that has a row of its own.
+        // A note is about a file that also has its own row.
         let evidence = |path: &WorkPath| known.get(path).filter(|_| verb != "note");
         rows.extend(notes.iter().map(|note| Row {
             verb,
@@ -111,7 +111,7 @@ pub(crate) fn print(
     writeln!(out, "\n{}", summary(receipt, tense))
 }
 
-/// The folder that names were first seen in, or the one file.
+/// The folder whose files were first seen, or the single file.
 pub(crate) fn first_seen_name(seen: &FirstSighting) -> String {
     if seen.folder { format!("{}/", name(&seen.path)) } else { name(&seen.path) }
 }
@@ -123,8 +123,8 @@ pub(crate) fn first_seen_reason(seen: &FirstSighting) -> String {
     }
 }
 
-/// How the authors of paths are known, in words; of all paths, or of those where no other line says it: a
-/// line of its own tells what changed while a command ran, and a row that is unclear says so.
+/// The evidence for the authors of paths, in words: for all paths, or only where no other line says it.
+/// Changes during a command have their own line, and an unclear row says that it is.
 fn known(receipt: &Receipt, all: bool) -> BTreeMap<&WorkPath, &'static str> {
     let words = |evidence| match evidence {
         Evidence::AfterEdit if !all => Some("formatted right after the edit"),
@@ -145,7 +145,7 @@ fn with_evidence<'a>(reason: &'a str, known: Option<&&'static str>) -> Cow<'a, s
     }
 }
 
-/// An agent's state that goes along.
+/// The row of an agent's state.
 fn state_row<'a>(state: &'a StateReceipt, receipt: &Receipt, tense: Tense) -> Row<'a> {
     let stays = is_refused(receipt, tense);
     let name = match &state.checkpoint {
@@ -159,16 +159,18 @@ fn state_row<'a>(state: &'a StateReceipt, receipt: &Receipt, tense: Tense) -> Ro
             ("stays", HINT, format!("branch {branch}: the agent has continued since"))
         }
         (None, _) if stays => ("stays", HINT, format!("the state of branch {branch}")),
-        (None, Tense::Did) => ("state", SUCCESS, format!("branch {branch} is now there")),
-        (None, _) if state.checkpoint.is_none() => {
-            ("state", SUCCESS, format!("branch {branch} would be where it was before"))
+        (None, Tense::Did) => {
+            ("state", SUCCESS, format!("branch {branch} is now at this checkpoint"))
         }
-        (None, _) => ("state", SUCCESS, format!("branch {branch} would be there")),
+        (None, _) if state.checkpoint.is_none() => {
+            ("state", SUCCESS, format!("branch {branch} would return to where it was"))
+        }
+        (None, _) => ("state", SUCCESS, format!("branch {branch} would be at this checkpoint")),
     };
     Row { verb, style, name, reason: reason.into() }
 }
 
-/// Whether state and files were to go back together, and neither did.
+/// Whether state and files had to be restored together, and neither was.
 pub(crate) fn is_refused(receipt: &Receipt, tense: Tense) -> bool {
     let stayed = receipt
         .state
@@ -185,7 +187,7 @@ fn each(paths: &[WorkPath]) -> Vec<(&WorkPath, usize)> {
     paths.iter().map(|path| (path, 0)).collect()
 }
 
-/// A folder that comes or goes as a whole stands for what is in it: with how many that is.
+/// A folder that is created or deleted as a whole represents its contents; the number counts them.
 fn by_folder(paths: &[WorkPath]) -> Vec<(&WorkPath, usize)> {
     let mut outermost = OuterFolders::among(paths);
     let mut inside: BTreeMap<WorkPath, usize> = BTreeMap::new();
@@ -199,9 +201,9 @@ fn by_folder(paths: &[WorkPath]) -> Vec<(&WorkPath, usize)> {
     tops.into_iter().map(|path| (path, inside.get(path).copied().unwrap_or(0))).collect()
 }
 
-/// Columns before a name: two blanks, the verb, one more.
+/// Columns before a name: two spaces, the verb, one space.
 const BEFORE: usize = 12;
-/// The least that a reason gets beside a name; longer ones stand below it.
+/// The minimum width for a reason next to a name; a longer reason is printed below.
 const BESIDE: usize = 24;
 
 fn print_rows(out: &mut dyn Write, rows: &[Row<'_>], all: bool) -> io::Result<()> {
@@ -261,7 +263,8 @@ fn summary(receipt: &Receipt, tense: Tense) -> String {
     let nothing = if is_refused(receipt, tense) { "nothing changed" } else { "nothing to change" };
     let mut parts = vec![if done.is_empty() { nothing.to_owned() } else { done.join(", ") }];
     if !receipt.kept_files.is_empty() {
-        parts.push(format!("{} kept", receipt.kept_files.len()));
+        let verb = if tense == Tense::Would { "to keep" } else { "kept" };
+        parts.push(format!("{} {verb}", receipt.kept_files.len()));
     }
     for (n, noun) in [(receipt.conflicts.len(), "conflict"), (receipt.errors.len(), "error")] {
         if n > 0 {
@@ -277,7 +280,7 @@ fn summary(receipt: &Receipt, tense: Tense) -> String {
     parts.join(" · ")
 }
 
-/// The exit code that a receipt stands for.
+/// The exit code for a receipt.
 pub(crate) fn exit_code(receipt: &Receipt, tense: Tense) -> u8 {
     let state = receipt.state.as_ref();
     let moves = tense == Tense::Would && state.is_some_and(|state| !state.stays);
@@ -336,29 +339,29 @@ mod tests {
           restore   formatted.js  formatted right after the edit
           restore   built.js
           restore   edited.js
-          delete    made.js       was not there before; formatted right after the edit
+          delete    made.js       did not exist before; formatted right after the edit
           merge     both.js       only the agent's part is taken out; formatted right after the edit
           keep      mine.js       changed by you
           unclear   unclear.js    it is not certain who wrote it
           note      edited.js     comes back without its set-user-id bit
 
-        3 to restore, 1 to delete, 1 to merge · 1 kept · 1 unclear
+        3 to restore, 1 to delete, 1 to merge · 1 to keep · 1 unclear
         ");
         insta::assert_snapshot!(printed(&receipt, true), @r"
           restore   formatted.js  evidence: after edit
           restore   built.js      evidence: window
           restore   edited.js     evidence: named
-          delete    made.js       was not there before; evidence: after edit
+          delete    made.js       did not exist before; evidence: after edit
           merge     both.js       only the agent's part is taken out; evidence: after edit
           keep      mine.js       changed by you
           unclear   unclear.js    it is not certain who wrote it; evidence: open window
           note      edited.js     comes back without its set-user-id bit
 
-        3 to restore, 1 to delete, 1 to merge · 1 kept · 1 unclear
+        3 to restore, 1 to delete, 1 to merge · 1 to keep · 1 unclear
         ");
     }
 
-    /// Whatever is done for each row and looks at all others would not end.
+    /// Quadratic work per row would not finish.
     #[test]
     fn every_path_of_a_large_receipt_is_printed() {
         const FILES: usize = 300_000;

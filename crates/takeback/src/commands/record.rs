@@ -1,7 +1,7 @@
-//! `record`: events of an agent as JSON lines, answered one by one once they are durable.
+//! `record`: reads an agent's events as JSON lines, and answers each once it is durable.
 //!
-//! The end of the input ends the calls that were opened through it: the agent may have died, and no
-//! other event tells that.
+//! The end of the input ends the calls that were opened through it: the agent may have died without another
+//! event.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, BufRead, Read as _};
@@ -18,9 +18,9 @@ use takeback_store::{
     WorkPath,
 };
 
-use super::cleanup::{hold_cap_meanwhile, when_due};
+use super::cleanup::{clean_up_if_due, enforce_point_cap_in_background};
 use super::state::input::check_exact;
-use super::state::save::{Files, keep, of_event};
+use super::state::save::{Files, of_event, save_with_files};
 use crate::answers::{
     self, FileCopies, FileCopy, RecordAnswer, RecordedEvent, RecordedStep, RefusedEvent,
 };
@@ -43,7 +43,7 @@ enum WireEvent {
     Prompt {
         session: String,
         message: Option<String>,
-        /// Empty if the prompt has no words: a picture, for example.
+        /// Empty if the prompt has no text: an image, for example.
         text: String,
     },
     BeforeTool {
@@ -58,16 +58,16 @@ enum WireEvent {
         call: String,
         #[serde(default = "yes")]
         ok: bool,
-        /// What it started goes on.
+        /// It continues in the background.
         #[serde(default)]
         background: bool,
-        /// The person stopped it.
+        /// The user stopped it.
         #[serde(default)]
         interrupted: bool,
-        /// The person refused it: it never ran.
+        /// The user refused it: it never ran.
         #[serde(default)]
         rejected: bool,
-        /// How long it ran, without the wait for a permission.
+        /// How long it ran, without waiting for permission.
         duration_ms: Option<u64>,
         tool: Option<String>,
     },
@@ -83,7 +83,7 @@ enum WireEvent {
     },
 }
 
-/// A command, or only that there is one.
+/// A command, or only the fact that there is one.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum WireShell {
@@ -95,7 +95,7 @@ fn yes() -> bool {
     true
 }
 
-/// A number that is given as the agent's process, and is none.
+/// A process id that belongs to no process.
 #[derive(Debug, thiserror::Error)]
 #[error("no process has the id {pid}")]
 struct NoProcess {
@@ -126,18 +126,18 @@ pub(crate) fn record(
     }
     let mut place = place::open_prepared(options, prepared, Store::Create)?;
     place.workspace.limits = place.settings.agent_limits();
-    when_due(&mut place, options);
+    clean_up_if_due(&mut place, options);
     let mut recording = Recording { owner, ..Recording::default() };
     let code = answer_each(screen, |line| recording.answer(&mut place, line));
     let ended = recording.end(&mut place.workspace);
-    // The process is over, and every answer is durable: the system closes what is open at once.
+    // Every answer is durable, so the process can exit without closing the store.
     std::mem::forget(place);
     let code = code?;
     ended?;
     Ok(code)
 }
 
-/// Of the events that an agent tells, those of its state alone are kept: files are not to be.
+/// If recording is off, only events about the agent's state are kept.
 pub(crate) fn without_files<'p>(
     line: &[u8],
     refusal: &CommandError,
@@ -152,7 +152,7 @@ pub(crate) fn without_files<'p>(
     }
 }
 
-/// Answers line by line; the exit code says whether one was refused.
+/// Answers line by line. The exit code says whether an event was refused.
 fn answer_each(
     screen: &mut Screen,
     mut answer: impl FnMut(&[u8]) -> RecordAnswer,
@@ -204,30 +204,30 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// What is to be remembered from one event to the next.
+/// State that is kept between events.
 #[derive(Default)]
 pub(crate) struct Recording {
-    /// The process whose death ends sessions for which no other is named.
+    /// The process whose death ends sessions that name no other process.
     owner: Option<Process>,
-    /// Sessions that have their process.
+    /// Sessions whose process is known.
     owned: HashSet<SessionId>,
-    /// Calls that only read: their end is no news either.
+    /// Calls that only read: their end is not recorded either.
     passed_over: HashSet<(SessionId, CallId)>,
-    /// Calls that were opened here, in order, unless their end was told here.
+    /// Calls that were opened through this input and not ended, in order.
     opened: Vec<OpenedCall>,
-    /// The turns whose prompt was told here, of each session the last.
+    /// The last turn of each session whose prompt came through this input.
     turns: HashMap<SessionId, TurnId>,
 }
 
 struct OpenedCall {
     session: SessionId,
     call: CallId,
-    /// The store may not have it yet.
+    /// The event may still be in the inbox.
     is_spooled: bool,
 }
 
 impl Recording {
-    /// Records the event that `line` tells.
+    /// Records the event in `line`.
     pub(crate) fn answer(&mut self, place: &mut Place, line: &[u8]) -> RecordAnswer {
         let (workspace, tools) = (&mut place.workspace, place.settings.tools());
         let wire: WireEvent = match serde_json::from_slice(line) {
@@ -238,11 +238,11 @@ impl Recording {
         let read_only = matches!(&wire, WireEvent::AfterTool { tool: Some(tool), .. }
             if tools.touches(tool, Vec::new(), None) == CallTargets::Nothing);
         let event = match convert(wire, &tools) {
-            Ok(Told::Event(event)) if event.session().0.trim().is_empty() => {
+            Ok(InputLine::Event(event)) if event.session().0.trim().is_empty() => {
                 return refused(Some(name), "`session` is empty".to_owned());
             }
-            Ok(Told::Event(event)) => event,
-            Ok(Told::Step { session, checkpoint }) => {
+            Ok(InputLine::Event(event)) => event,
+            Ok(InputLine::Step { session, checkpoint }) => {
                 return match self.own(workspace, &SessionId(session.clone())) {
                     Ok(()) => step(workspace, line, session, checkpoint, Files::Too),
                     Err(error) => refused_by(name, error),
@@ -282,7 +282,7 @@ impl Recording {
                     file_copies(workspace, &session, &call, path.as_ref())
                 });
                 if let Some(session) = prompted {
-                    hold_cap_meanwhile(place, &session);
+                    enforce_point_cap_in_background(place, &session);
                 }
                 RecordAnswer::Recorded(answer)
             }
@@ -306,13 +306,13 @@ impl Recording {
         Ok(recorded)
     }
 
-    /// Gives a session the process of this input, once, unless an event names another.
+    /// Sets the process of this input as the session's, once, unless an event names another.
     fn own(&mut self, workspace: &mut Workspace, session: &SessionId) -> Result<(), RecordError> {
         if self.owner.is_none() || !self.owned.insert(session.clone()) {
             return Ok(());
         }
         let known = workspace.store.session(session)?.and_then(|session| session.owner);
-        // A start ends the calls that are open: one that has been told is not told again.
+        // A session start ends open calls, so it must not be recorded twice.
         if known != self.owner {
             let (session, owner) = (session.clone(), self.owner);
             let start = AgentEvent::SessionStart { session, agent: None, parent: None, owner };
@@ -321,7 +321,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Keeps what [`Self::end`] has to close.
+    /// Remembers what [`Self::end`] has to close.
     fn remember(
         &mut self,
         workspace: &Workspace,
@@ -340,7 +340,7 @@ impl Recording {
             }
             _ => {}
         }
-        // A turn that a call opened goes on: an input for each call must not make a turn of each.
+        // A turn opened by a call stays open: a process per call must not make a turn of each.
         if let AgentEvent::Prompt { session, .. } = event {
             let turn = workspace.store.session(session)?.and_then(|session| session.open_turn);
             self.turns.extend(turn.map(|turn| (session.clone(), turn)));
@@ -353,9 +353,8 @@ impl Recording {
         self.opened.is_empty()
     }
 
-    /// Closes the calls that were opened here and are not over, and their turns if the prompt was told
-    /// here too: they were interrupted. Calls that were opened elsewhere stay, and so do those in the
-    /// background.
+    /// Closes as interrupted the open calls of this input, and their turns if the prompt came through this
+    /// input, too. Calls that were opened elsewhere or run in the background stay open.
     pub(crate) fn end(&mut self, workspace: &mut Workspace) -> Result<(), RecordError> {
         let mut interrupted = BTreeSet::new();
         for OpenedCall { session, call, is_spooled } in std::mem::take(&mut self.opened) {
@@ -378,7 +377,7 @@ impl Recording {
         for session in interrupted {
             let open = workspace.store.session(&session)?.and_then(|session| session.open_turn);
             let is_own = open.is_some() && open == self.turns.get(&session).copied();
-            // The end of a turn would end them.
+            // The end of a turn would end background calls.
             let others = workspace.store.live_calls()?;
             let others =
                 others.iter().any(|call| call.session == session && is_unended(call.state));
@@ -394,7 +393,7 @@ fn is_unended(state: CallState) -> bool {
     matches!(state, CallState::Open | CallState::Overtaken)
 }
 
-/// Saves an agent's state; `line` is what it was told with.
+/// Saves an agent's state; `line` is the event's JSON.
 fn step(
     workspace: &mut Workspace,
     line: &[u8],
@@ -403,7 +402,9 @@ fn step(
     files: Files,
 ) -> RecordAnswer {
     let given = check_exact(line).and_then(|()| of_event(session, checkpoint));
-    let kept = given.map_err(CommandError::from).and_then(|given| keep(workspace, &given, files));
+    let kept = given
+        .map_err(CommandError::from)
+        .and_then(|given| save_with_files(workspace, &given, files));
     match kept {
         Ok(kept) => {
             let record = &kept.saved.record;
@@ -415,15 +416,14 @@ fn step(
     }
 }
 
-/// The copies that were kept for a call, by their ids in `checkpoint:list`, and which of them is that of
-/// `path`.
+/// The saved copies for a call, by their ids in `checkpoint:list`, and which of them is for `path`.
 fn file_copies(
     workspace: &Workspace,
     session: &SessionId,
     call: &CallId,
     path: Option<&WorkPath>,
 ) -> FileCopies {
-    // A log that cannot be read names no copies. The event is recorded all the same.
+    // An unreadable log names no copies. The event is still recorded.
     let kept = kept_for_call(&*workspace.store, session, call).unwrap_or_default();
     let first = kept.iter().find(|(kept, _)| Some(kept) == path);
     FileCopies {
@@ -482,15 +482,17 @@ fn name_of(event: &WireEvent) -> &'static str {
     }
 }
 
-/// What a line says.
-enum Told {
+/// The content of an input line.
+enum InputLine {
     Event(AgentEvent),
     Step { session: String, checkpoint: Value },
 }
 
-fn convert(event: WireEvent, tools: &Tools) -> Result<Told, NoProcess> {
+fn convert(event: WireEvent, tools: &Tools) -> Result<InputLine, NoProcess> {
     let event = match event {
-        WireEvent::Step { session, checkpoint } => return Ok(Told::Step { session, checkpoint }),
+        WireEvent::Step { session, checkpoint } => {
+            return Ok(InputLine::Step { session, checkpoint });
+        }
         WireEvent::SessionStart { session, agent, parent, pid } => AgentEvent::SessionStart {
             session: SessionId(session),
             agent,
@@ -509,7 +511,7 @@ fn convert(event: WireEvent, tools: &Tools) -> Result<Told, NoProcess> {
                 (Some(WireShell::Flag(true)), paths) => {
                     CallTargets::Anything { command: None, paths: paths.unwrap_or_default() }
                 }
-                // Paths given are the adapter's word, whatever the tool is called.
+                // Explicit paths count more than the tool's name.
                 (_, Some(paths)) if !paths.is_empty() => CallTargets::Paths(paths),
                 _ => tools.touches(&tool, Vec::new(), None),
             };
@@ -547,5 +549,5 @@ fn convert(event: WireEvent, tools: &Tools) -> Result<Told, NoProcess> {
         WireEvent::TurnEnd { session } => AgentEvent::TurnEnd { session: SessionId(session) },
         WireEvent::SessionEnd { session } => AgentEvent::SessionEnd { session: SessionId(session) },
     };
-    Ok(Told::Event(event))
+    Ok(InputLine::Event(event))
 }

@@ -31,7 +31,7 @@ pub(crate) fn recover(
         return Ok(0);
     }
     let workspace = &mut place.workspace;
-    let is_mended = stores::mend_root(&workspace.store_dir, workspace.root.path())?;
+    let is_mended = stores::fix_root(&workspace.store_dir, workspace.root.path())?;
     let recovered = rewind::recover(workspace)?;
     let code = recovered
         .finished

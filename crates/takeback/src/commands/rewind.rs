@@ -1,7 +1,7 @@
-//! `rewind`, `undo` and `redo`: preview, ask, do, prove.
+//! `rewind`, `undo` and `redo`: preview, confirm, apply, verify.
 
-mod at_once;
-mod at_work;
+mod unattended;
+mod active_sessions;
 mod unclear;
 
 use std::collections::BTreeSet;
@@ -20,11 +20,11 @@ use takeback_core::rewind::{Exactness, Preview, Window};
 use takeback_store::{Point, SessionId, WorkPath};
 use takeback_tui::{Menu, MenuAction, MenuOptions, MenuScope, RowId};
 
-pub(crate) use self::at_once::{as_marked, at_once, marked};
-use self::at_once::{receipt_of, stands_there, tense_of, windows_of};
-use self::at_work::{AtWork, at_work};
+use self::active_sessions::{ActiveSession, active_sessions};
+pub(crate) use self::unattended::{apply_marked, preview_marked, run_unattended};
+use self::unattended::{is_already_there, receipt_of, tense_of, windows_of};
 use super::choose::choose;
-use super::cleanup::hold_cap;
+use super::cleanup::enforce_point_cap;
 use super::conversation::{self, cut_of};
 use super::filediff::{Contents, DAMAGED, FileDiff, LineCounts};
 use super::log::described;
@@ -33,11 +33,11 @@ use super::patch::print_all;
 use super::receipt::{self, Tense};
 use super::sessions::find_session;
 use crate::answers;
-use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
+use crate::args::{Ambiguous, ApplyArgs, Options, RewindArgs, UndoArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::point::named_in;
+use crate::point::find_in;
 use crate::screen::{
     FAILURE, HEADING, HINT, SUCCESS, Screen, WARNING, columns, is_interactive, plain, shorten,
     width, wrap,
@@ -51,16 +51,18 @@ pub(crate) fn rewind(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     if args.point.is_none() && (!is_interactive() || screen.json) {
-        return Err(CommandError::new(Kind::Usage, "which point?")
+        return Err(CommandError::new(Kind::Usage, "no point given")
             .hint("`takeback log` lists them; on a terminal there is a menu."));
     }
-    let mut place = place::open_mended(options, Store::MustExist)?;
-    let Some(name) = &args.point else { return by_menu(&mut place, options, args, screen) };
+    let mut place = place::open_recovered(options, Store::MustExist)?;
+    let Some(name) = &args.point else {
+        return rewind_from_menu(&mut place, options, args, screen);
+    };
     let workspace = &mut place.workspace;
-    let point = named_in(&*workspace.store, name)?;
+    let point = find_in(&*workspace.store, name)?;
     let request = request(workspace, options, args, &point)?;
     let title = format!("Rewind to {}", name_of(&point));
-    carry_out(workspace, options, request, &args.doing, &title, screen)
+    run_request(workspace, options, request, &args.doing, &title, screen)
 }
 
 pub(crate) fn request(
@@ -94,14 +96,14 @@ impl From<Ambiguous> for AmbiguousPolicy {
     }
 }
 
-/// Chosen from a menu, which has shown the preview: the user is not asked again.
-fn by_menu(
+/// Lets the user choose from a menu. The menu has shown the preview, so the user is not asked again.
+fn rewind_from_menu(
     place: &mut place::Place,
     options: &Options,
     args: &RewindArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    hold_cap(place);
+    enforce_point_cap(place);
     let keep = place.settings.checkpoint_keep_count();
     let workspace = &mut place.workspace;
     let points = workspace.store.points()?;
@@ -111,11 +113,11 @@ fn by_menu(
         writeln!(screen.out, "No checkpoints found.")?;
         return Ok(Kind::Nothing as u8);
     }
-    // Once for all of its previews.
+    // Once for all previews.
     if let Some(point) = points.last() {
         catch_up(workspace, &RewindRequest::new(Target::Point(point.id)))?;
     }
-    // What takes long is seen in the menu, not across it.
+    // Progress is shown inside the menu.
     let shown = workspace.ambient.watch.take();
     let of = |id: &str| points.iter().find(|point| point.id.to_string() == id);
     let menu_options = MenuOptions {
@@ -136,24 +138,24 @@ fn by_menu(
         menu::preview_files(&*workspace.store, &shown)
     })?;
     workspace.ambient.watch = shown;
-    let mut doing = DoingArgs { yes: !args.doing.dry_run, ..args.doing.clone() };
+    let mut doing = ApplyArgs { yes: !args.doing.dry_run, ..args.doing.clone() };
     match action {
         MenuAction::Restore(choice) => {
             let point = of(&choice.point)
                 .ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
             let mut request = request(workspace, options, args, point)?;
             menu::select_files(workspace, &mut request, &choice.files)?;
-            // What the menu showed may be the agent's next moment.
-            doing.yes &= args.doing.yes || at_work(&*workspace.store, &request)?.is_empty();
+            // Files may have changed since the menu showed them.
+            doing.yes &= args.doing.yes || active_sessions(&*workspace.store, &request)?.is_empty();
             let title = format!("Rewind to {}", name_of(point));
-            carry_out(workspace, options, request, &doing, &title, screen)
+            run_request(workspace, options, request, &doing, &title, screen)
         }
         MenuAction::RestoreExecution(execution) => {
             super::state::rollback_execution(workspace, options, &execution, &doing, screen)
         }
         MenuAction::Undo => {
             let request = RewindRequest::new(Target::Undo);
-            carry_out(workspace, options, request, &doing, "Undo the last rewind", screen)
+            run_request(workspace, options, request, &doing, "Undo the last rewind", screen)
         }
         MenuAction::Cancel | MenuAction::Stay | MenuAction::Preview(_) => {
             writeln!(screen.out, "Exited checkpoint selection.")?;
@@ -164,39 +166,39 @@ fn by_menu(
 
 pub(crate) fn undo(
     options: &Options,
-    args: &AgainArgs,
+    args: &UndoArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    again(options, args, Target::Undo, "Undo the last rewind", screen)
+    undo_or_redo(options, args, Target::Undo, "Undo the last rewind", screen)
 }
 
 pub(crate) fn redo(
     options: &Options,
-    args: &AgainArgs,
+    args: &UndoArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    again(options, args, Target::Redo, "Redo the last undo", screen)
+    undo_or_redo(options, args, Target::Redo, "Redo the last undo", screen)
 }
 
-fn again(
+fn undo_or_redo(
     options: &Options,
-    args: &AgainArgs,
+    args: &UndoArgs,
     target: Target,
     title: &str,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut place = place::open_mended(options, Store::MustExist)?;
+    let mut place = place::open_recovered(options, Store::MustExist)?;
     let mut request = RewindRequest::new(target);
     if args.exact {
         request.exactness = Exactness::Exact;
     }
-    carry_out(&mut place.workspace, options, request, &args.doing, title, screen)
+    run_request(&mut place.workspace, options, request, &args.doing, title, screen)
 }
 
-/// Records what was changed a moment ago, so that it is named among what stays.
+/// Records the latest changes, so that the preview lists them as kept.
 ///
-/// An undo names only what its rewind touched. Where a turn or a call is open, with `--exact` and for
-/// state and files together, the rewind itself scans the tree.
+/// An undo lists only what its rewind changed. If a turn or call is open, with `--exact`, and for state and
+/// files together, the rewind itself scans the tree.
 fn catch_up(workspace: &mut Workspace, request: &RewindRequest) -> Result<(), CommandError> {
     let goes_back = matches!(request.target, Target::Point(_));
     let is_scanned = request.exactness == Exactness::Exact
@@ -210,18 +212,18 @@ fn catch_up(workspace: &mut Workspace, request: &RewindRequest) -> Result<(), Co
 }
 
 /// Previews a request on a terminal, asks if confirmation is needed, applies it, and prints the receipt.
-pub(crate) fn carry_out(
+pub(crate) fn run_request(
     workspace: &mut Workspace,
     options: &Options,
     mut request: RewindRequest,
-    args: &DoingArgs,
+    args: &ApplyArgs,
     title: &str,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let busy = at_work(&*workspace.store, &request)?;
+    let busy = active_sessions(&*workspace.store, &request)?;
     if screen.json && (args.yes || args.dry_run) {
-        let (answer, code) = at_once(workspace, options, request, args)?;
-        let at_work = busy.iter().map(AtWork::answer).collect();
+        let (answer, code) = run_unattended(workspace, options, request, args)?;
+        let at_work = busy.iter().map(ActiveSession::answer).collect();
         screen.json(&answers::Receipt { at_work, ..answer })?;
         return Ok(code);
     }
@@ -230,7 +232,7 @@ pub(crate) fn carry_out(
     catch_up(workspace, &request)?;
     let ask = !args.yes;
     // With -y no preview is shown, so none is made.
-    let look_first = ask || args.dry_run || args.diff || stands_there(workspace, &request)?;
+    let look_first = ask || args.dry_run || args.diff || is_already_there(workspace, &request)?;
     let mut shown = if look_first { Some(preview(workspace, &request)?) } else { None };
     if ask && !args.dry_run && (!is_interactive() || screen.json) {
         let what = match request.target {
@@ -248,7 +250,7 @@ pub(crate) fn carry_out(
     let mut only_remembers = false;
     loop {
         let is_there = match &shown {
-            Some(shown) => shown.plan.leaves_files() && stands_there(workspace, &request)?,
+            Some(shown) => shown.plan.leaves_files() && is_already_there(workspace, &request)?,
             None => false,
         };
         if let Some(seen) = shown.as_ref().filter(|_| is_there || !silent) {
@@ -257,7 +259,7 @@ pub(crate) fn carry_out(
             say_if_unmatched(&seen.receipt(), &request.paths, screen)?;
             if std::mem::take(&mut may_ask_whose) {
                 let plan = &seen.plan;
-                if unclear::ask_whose(&*workspace.store, plan, &mut request, screen)? {
+                if unclear::ask_authors(&*workspace.store, plan, &mut request, screen)? {
                     shown = Some(preview(workspace, &request)?);
                     continue;
                 }
@@ -272,13 +274,13 @@ pub(crate) fn carry_out(
             if seen.is_refused() {
                 say_refused(if args.dry_run { Tense::WouldNot } else { Tense::Did }, screen)?;
             }
-            // No file would change, but what the person said is to be remembered: no question.
+            // No file would change, but the user's decisions are recorded: no confirmation needed.
             only_remembers =
                 seen.plan.does_nothing() && !seen.plan.corrections.is_empty() && !seen.is_refused();
             let ends =
                 is_there || seen.is_refused() || (seen.plan.does_nothing() && !only_remembers);
             if args.dry_run || (ask && !ends) {
-                say_at_work(&busy, Tense::Would, workspace, screen)?;
+                print_active_sessions(&busy, Tense::Would, workspace, screen)?;
             }
             if args.dry_run || ends {
                 return Ok(receipt::exit_code(&receipt_of(seen, is_there), tense_of(seen)));
@@ -292,7 +294,7 @@ pub(crate) fn carry_out(
             Err(RewindError::Changed(again)) => {
                 writeln!(
                     screen.out,
-                    "\nSomething changed meanwhile. This is what it would do now:\n"
+                    "\nSomething changed in the meantime. This is what it would do now:\n"
                 )?;
                 shown = Some(*again);
             }
@@ -309,10 +311,10 @@ pub(crate) fn carry_out(
                 let cut = if refused { None } else { cut_of(workspace, &request)? };
                 let names = SessionNames::of(&workspace.store.sessions()?);
                 let done = names.in_receipt(done);
-                let ending = Ending { windows: &windows, cut: cut.as_ref(), title, titled };
-                let code = told(&done, &request, &ending, screen)?;
+                let ending = Remarks { windows: &windows, cut: cut.as_ref(), title, titled };
+                let code = print_outcome(&done, &request, &ending, screen)?;
                 if !ask && !screen.quiet && done.changed_something() {
-                    say_at_work(&busy, Tense::Did, workspace, screen)?;
+                    print_active_sessions(&busy, Tense::Did, workspace, screen)?;
                 }
                 return Ok(code);
             }
@@ -324,23 +326,23 @@ fn is_point(target: &Target) -> bool {
     matches!(target, Target::Point(_))
 }
 
-/// What is said of a rewind beside its receipt.
-struct Ending<'a> {
+/// What is printed about a rewind besides its receipt.
+struct Remarks<'a> {
     windows: &'a [Window],
     cut: Option<&'a Cut>,
     title: &'a str,
-    /// A preview has said it.
+    /// The preview already said it.
     titled: bool,
 }
 
-/// Says what was done; the exit code.
-fn told(
+/// Prints what was done and returns the exit code.
+fn print_outcome(
     done: &Receipt,
     request: &RewindRequest,
-    ending: &Ending<'_>,
+    ending: &Remarks<'_>,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let Ending { windows, cut, title, titled } = *ending;
+    let Remarks { windows, cut, title, titled } = *ending;
     if !screen.quiet || !done.success {
         let windows = if titled { &[] } else { windows };
         if !titled {
@@ -378,9 +380,9 @@ fn told(
     Ok(receipt::exit_code(done, Tense::Did))
 }
 
-/// That agents are at work on the files.
-fn say_at_work(
-    busy: &[AtWork],
+/// Warns that agents are working on the files.
+fn print_active_sessions(
+    busy: &[ActiveSession],
     tense: Tense,
     workspace: &Workspace,
     screen: &mut Screen,
@@ -391,14 +393,14 @@ fn say_at_work(
     let names = SessionNames::of(&workspace.store.sessions()?);
     writeln!(screen.out)?;
     for one in busy {
-        for line in wrap(&one.said(&names, tense), width()) {
+        for line in wrap(&one.describe(&names, tense), width()) {
             writeln!(screen.out, "{WARNING}{line}{WARNING:#}")?;
         }
     }
     Ok(())
 }
 
-/// Why nothing is done, and what to ask for instead.
+/// Prints why nothing is done, and what to try instead.
 fn say_refused(tense: Tense, screen: &mut Screen) -> io::Result<()> {
     let said = match tense {
         Tense::Would | Tense::WouldNot => {
@@ -432,7 +434,7 @@ fn show_preview(
     Ok(())
 }
 
-/// A path may be misspelt.
+/// Warns that nothing matches the given paths: one may be misspelled.
 fn say_if_unmatched(receipt: &Receipt, paths: &[String], screen: &mut Screen) -> io::Result<()> {
     let named_nothing = *receipt
         == Receipt { success: receipt.success, point: receipt.point, ..Receipt::default() };
@@ -450,7 +452,7 @@ fn print_title(title: &str, screen: &mut Screen) -> io::Result<()> {
     writeln!(screen.out)
 }
 
-/// How the files would change.
+/// Prints how the files would change.
 fn show_diffs(
     store: &dyn takeback_store::Store,
     shown: &Preview,
@@ -471,7 +473,7 @@ fn show_diffs(
 fn name_of(point: &Point) -> String {
     let id = &point.id.to_string()[..8];
     let age = ago(point.created_at, now());
-    // Beside `Rewind to`, the id and the age.
+    // Fits next to `Rewind to`, the id and the age.
     let room = width().saturating_sub(40).clamp(20, 80);
     let called = shorten(&plain(&point.label.clone().unwrap_or_else(|| described(point))), room);
     if called.is_empty() { format!("{id} ({age})") } else { format!("{id} “{called}” ({age})") }
@@ -484,14 +486,14 @@ fn known_sessions(
     names.iter().map(|name| find_session(workspace, name)).collect()
 }
 
-/// Patterns as the user gave them, below where they are, as patterns from the root.
+/// Turns the user's patterns, relative to the current folder, into patterns from the root.
 pub(crate) fn from_root(
     workspace: &Workspace,
     options: &Options,
     patterns: &[String],
 ) -> Result<Vec<String>, CommandError> {
-    let here = place::start(options)?;
-    let below = here.strip_prefix(workspace.root.path()).unwrap_or(Path::new(""));
+    let location = place::start(options)?;
+    let below = location.strip_prefix(workspace.root.path()).unwrap_or(Path::new(""));
     patterns
         .iter()
         .map(|pattern| {
@@ -525,11 +527,11 @@ fn discarded(
     options: &Options,
     paths: &[PathBuf],
 ) -> Result<BTreeSet<WorkPath>, CommandError> {
-    let here = place::start(options)?;
+    let location = place::start(options)?;
     paths
         .iter()
         .map(|path| {
-            workspace.resolve(&here.join(path)).ok_or_else(|| {
+            workspace.resolve(&location.join(path)).ok_or_else(|| {
                 CommandError::new(
                     Kind::Usage,
                     format!("{} is not part of the workspace", path.display()),

@@ -1,4 +1,4 @@
-//! `run`: any command under protection.
+//! `run`: runs any command with a point before it.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -21,30 +21,30 @@ use takeback_core::{
 };
 use takeback_store::{CallId, SessionId};
 
-use super::cleanup::when_due;
+use super::cleanup::clean_up_if_due;
 use super::diff::diff_answer;
 use super::filediff::{FileDiff, between};
 use super::receipt::first_seen_name;
 use super::state::save::SESSION_VARIABLE;
-use super::unread;
+use super::unreadable;
 use crate::answers;
 use crate::args::{Options, RunArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, environment, random, this_process};
 use crate::screen::{HINT, NAME, WARNING, count, name, width_of};
-use crate::table::{Cell, Give, Table};
+use crate::table::{Cell, Overflow, Table};
 
 pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError> {
-    // Before anything else: a command that cannot be started leaves no point.
+    // Checked first: a command that cannot be started must not make a point.
     startable(&args.command).map_err(|error| cannot_start(args, &error))?;
     if let Some(refusal) = place::not_enabled(options).map_err(unprotected)? {
         return run_unrecorded(options, args, &refusal);
     }
-    let mut place = place::open_mended(options, Store::Create).map_err(unprotected)?;
-    when_due(&mut place, options);
+    let mut place = place::open_recovered(options, Store::Create).map_err(unprotected)?;
+    clean_up_if_due(&mut place, options);
     let workspace = &mut place.workspace;
     let begun = begin(workspace, args).map_err(unprotected)?;
-    // From here on the terminal is the command's.
+    // From here on, the terminal belongs to the command.
     let shown = workspace.ambient.watch.take();
     let signals = listen()?;
     let status = match start(&args.command, Some(&begun.session)) {
@@ -62,14 +62,14 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
         Options { quiet: true, .. } => Ok(()),
         _ => report(workspace, &begun.before, &after),
     });
-    // Whatever became of the recording, the command did what it did.
+    // Return the command's exit code even if recording failed.
     if let Err(error) = reported {
         error.report(options.json);
     }
     let root = workspace.root.path();
     if !root.exists() {
         let root = place::quoted(root);
-        place::say_warnings(
+        place::print_warnings(
             options,
             &[format!(
                 "the folder is gone; `mkdir {root} && takeback -C {root} rewind @` brings it back"
@@ -79,17 +79,17 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
     Ok(code)
 }
 
-/// What is told before the command starts.
-struct Begun {
+/// What is recorded before the command starts.
+struct RunStart {
     session: SessionId,
     call: CallId,
     before: RecordOutcome,
 }
 
-fn begin(workspace: &mut Workspace, args: &RunArgs) -> Result<Begun, CommandError> {
+fn begin(workspace: &mut Workspace, args: &RunArgs) -> Result<RunStart, CommandError> {
     let session = SessionId::of_run((random() >> 32) as u32);
     let call = CallId::from("1");
-    // For people: which program, not where it lies.
+    // For display: the program's name, not its path.
     let program =
         args.command.first().map(|program| Path::new(program).file_name().unwrap_or(program));
     let words = program.into_iter().chain(args.command.iter().skip(1).map(OsString::as_os_str));
@@ -117,15 +117,15 @@ fn begin(workspace: &mut Workspace, args: &RunArgs) -> Result<Begun, CommandErro
             touches: CallTargets::anything(Some(line)),
         },
     )?;
-    Ok(Begun { session, call, before })
+    Ok(RunStart { session, call, before })
 }
 
-/// Recording could not begin, and so the command must not.
+/// Recording could not start, so the command must not run.
 fn unprotected(error: CommandError) -> CommandError {
     CommandError { kind: Kind::CannotStart, ..error }.hint("The command was not started.")
 }
 
-/// The user wants nothing recorded: the command runs all the same.
+/// Recording is off: runs the command anyway.
 fn run_unrecorded(
     options: &Options,
     args: &RunArgs,
@@ -173,38 +173,39 @@ fn startable(command: &[OsString]) -> io::Result<()> {
     Err(error.into())
 }
 
-/// With a session: what the command saves of an agent's state belongs to it.
+/// `session`: owns the agent states that the command saves.
 fn start(command: &[OsString], session: Option<&SessionId>) -> io::Result<Child> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     match session {
         Some(session) => command.env(SESSION_VARIABLE, &session.0),
-        // One around this is not told of what happens here.
+        // States saved here must not be attributed to an outer `takeback run`.
         None => command.env_remove(SESSION_VARIABLE),
     };
     command.args(arguments).spawn()
 }
 
-/// How often the tree is looked at while the command runs, at most.
+/// The minimum time between scans while the command runs.
 const PAUSE: Duration = Duration::from_secs(3);
-/// A scan may take this part of the time at most.
+/// Scans may take at most this share of the time.
 const SHARE: u32 = 20;
 
-/// From here on no signal ends this process. Before the command starts: it may be interrupted at once.
+/// From here on, no signal ends this process. Called before the command starts, which may be interrupted
+/// immediately.
 fn listen() -> io::Result<Signals> {
-    // Ctrl-C is for the command: it gets the signal from the terminal itself. A handler, unlike
-    // ignoring, is not passed on to it.
+    // Ctrl-C is for the command, which gets the signal from the terminal. A handler, unlike an ignored
+    // signal, is not inherited by it.
     for signal in [SIGINT, SIGQUIT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
     Signals::new([SIGTERM, SIGHUP])
 }
 
-/// How long the end of a command may go unnoticed.
+/// How often to check whether the command has ended.
 const SHORTEST: Duration = Duration::from_micros(500);
 const LONGEST: Duration = Duration::from_millis(25);
 
-/// Waits for the command, and calls `look` now and then so that less happens unseen in between.
+/// Waits for the command, and calls `look` now and then so that fewer intermediate states are missed.
 fn watch(
     mut child: Child,
     mut signals: Signals,
@@ -218,25 +219,25 @@ fn watch(
         }
         for signal in signals.pending() {
             let signal = if signal == SIGTERM { Signal::TERM } else { Signal::HUP };
-            // Nothing to do if it has ended just now.
+            // The command may have just ended.
             kill_process(pid, signal).unwrap_or(());
         }
         if looked.elapsed() >= pause {
             let began = Instant::now();
-            // What cannot be looked at now is looked at when the command has ended.
+            // A scan that fails now is repeated when the command has ended.
             look();
             pause = PAUSE.max(began.elapsed() * SHARE);
             looked = Instant::now();
         }
-        // A short command is not kept waiting, and a long one costs nothing.
+        // Wait briefly at first and longer later: short commands end promptly, long ones cost little.
         std::thread::sleep((begun.elapsed() / 50).clamp(SHORTEST, LONGEST));
     }
 }
 
-/// What was found when the command had ended.
+/// Records the end of the command and what it changed.
 fn end(
     workspace: &mut Workspace,
-    begun: &Begun,
+    begun: &RunStart,
     outcome: Outcome,
 ) -> Result<RecordOutcome, CommandError> {
     let (session, call) = (begun.session.clone(), begun.call.clone());
@@ -253,14 +254,14 @@ fn end(
     Ok(after)
 }
 
-/// As [`report`], for programs. It cannot go to standard output, which is the command's.
+/// Like [`report`], as JSON. On standard error: standard output belongs to the command.
 fn report_json(
     workspace: &Workspace,
-    begun: &Begun,
+    begun: &RunStart,
     after: &RecordOutcome,
     code: u8,
 ) -> Result<(), CommandError> {
-    let Begun { session, before, .. } = begun;
+    let RunStart { session, before, .. } = begun;
     let store = &*workspace.store;
     let histories = by_path(store.changes_after(before.seq)?);
     let diffs: Vec<FileDiff> = between(&histories, None);
@@ -277,7 +278,7 @@ fn report_json(
     Ok(())
 }
 
-/// What changed, and how to take it back. On standard error: the command's output stays its own.
+/// Prints what changed and how to take it back. On standard error: standard output belongs to the command.
 fn report(
     workspace: &Workspace,
     before: &RecordOutcome,
@@ -295,7 +296,7 @@ fn report(
     }
     let files = diffs.iter().filter(|diff| !diff.is_folder()).count();
     writeln!(err, "{HINT}takeback:{HINT:#} {} changed", count(files, "file"))?;
-    let mut table = Table::new(2, [Give::Start(12), Give::End(10), Give::Nothing]);
+    let mut table = Table::new(2, [Overflow::Start(12), Overflow::End(10), Overflow::Nothing]);
     for diff in diffs.iter().take(MOST) {
         let (path, what) = (Cell::plain(name(&diff.path)), Cell::new(HINT, diff.what()));
         table.rows.push([path, what, diff.counts(store)?]);
@@ -312,7 +313,7 @@ fn report(
         )?;
     }
     let of_after = RecordOutcome { not_captured: before.not_captured.clone(), ..after.clone() };
-    for (what, name, why) in unread::lines(&of_after) {
+    for (what, name, why) in unreadable::lines(&of_after) {
         writeln!(err, "  {WARNING}{what}:{WARNING:#} {name}  {HINT}{why}{HINT:#}")?;
     }
     if let Some(point) = before.point {

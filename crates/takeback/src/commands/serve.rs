@@ -1,4 +1,4 @@
-//! `serve`: what the commands do, for other programs, as `docs/design/protocol.md` specifies it.
+//! `serve`: the commands as JSON-RPC methods for other programs, as specified in `docs/design/protocol.md`.
 
 mod address;
 mod background;
@@ -9,7 +9,7 @@ mod fault;
 mod file_checkpoints;
 mod methods;
 mod points;
-mod quiet;
+mod idle_work;
 mod server;
 mod sessions;
 mod states;
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
-use takeback_ipc::socket::{Idle, Socket, SocketError, serve_all};
+use takeback_ipc::socket::{IdlePolicy, Socket, SocketError, serve_all};
 use takeback_ipc::{Call, Limits, Outlet};
 
 use self::client::{Client, Start};
@@ -54,10 +54,10 @@ pub(crate) fn serve(
     }
 }
 
-/// As many files as the system lets it: each client has stores of its own open.
+/// Raises the limit of open files: each client has its own stores open.
 fn open_more() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    // Where more is promised than can be had, as on macOS.
+    // Some systems, such as macOS, report a higher limit than they allow.
     const SOME: u64 = 10_240;
     let now = getrlimit(Resource::Nofile);
     let to = |current| setrlimit(Resource::Nofile, Rlimit { current, ..now });
@@ -67,13 +67,13 @@ fn open_more() {
             return;
         }
     }
-    // With what it has, it serves fewer.
+    // Without a higher limit, it serves fewer clients.
 }
 
 fn one_client(start: Start) -> Result<u8, CommandError> {
     let mut client = Client::new(start);
     let (input, output) = (io::stdin().lock(), io::stdout());
-    // Who does not read keeps only itself waiting.
+    // A client that does not read blocks only itself.
     let hang_up = || {};
     takeback_ipc::serve(input, output, &Limits::default(), hang_up, &mut |call, outlet| {
         client.answer(call, outlet)
@@ -83,7 +83,7 @@ fn one_client(start: Start) -> Result<u8, CommandError> {
 }
 
 fn many_clients(start: &Start, args: &ServeArgs, screen: &mut Screen) -> Result<u8, CommandError> {
-    let stop = until_told()?;
+    let stop = shutdown_signal()?;
     if args.detached {
         background::leave_terminal()?;
     }
@@ -99,8 +99,9 @@ fn many_clients(start: &Start, args: &ServeArgs, screen: &mut Screen) -> Result<
     if args.detached {
         background::leave_output()?;
     }
-    quiet::work_when_quiet(Arc::clone(&start.quiet), start.home().to_owned());
-    let idle = args.idle_exit.map_or(Idle::Stays, |s| Idle::Exits(Duration::from_secs(s)));
+    idle_work::work_when_idle(Arc::clone(&start.idle), start.home().to_owned());
+    let idle =
+        args.idle_exit.map_or(IdlePolicy::Stays, |s| IdlePolicy::Exits(Duration::from_secs(s)));
     serve_all(socket, &Limits::default(), idle, stop.as_fd(), &|| {
         let mut client = Client::new(start.clone());
         move |call: &Call, outlet: &Outlet| client.answer(call, outlet)
@@ -109,7 +110,7 @@ fn many_clients(start: &Start, args: &ServeArgs, screen: &mut Screen) -> Result<
 }
 
 /// Readable once a signal asks this process to end; a second signal ends it immediately.
-fn until_told() -> io::Result<UnixStream> {
+fn shutdown_signal() -> io::Result<UnixStream> {
     let (told, tells) = UnixStream::pair()?;
     let again = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT, SIGHUP] {

@@ -19,10 +19,10 @@ use crate::progress;
 use crate::screen::{HEADING, HINT, NAME, SUCCESS, Screen, WARNING, count, is_interactive, plain};
 use crate::session_name::SessionNames;
 use crate::stores;
-use crate::table::{Cell, Give, Table};
+use crate::table::{Cell, Overflow, Table};
 use crate::time::{ago, now};
 
-/// Whether a turn is open, and the agent's process is not known to be dead.
+/// Whether a turn is open and the agent's process may be alive.
 pub(crate) fn may_be_at_work(session: &Session) -> bool {
     session.open_turn.is_some() && session.owner.is_none_or(process::is_alive)
 }
@@ -40,15 +40,16 @@ pub(crate) fn sessions(
     let sessions = place.workspace.store.sessions()?;
     let points = place.workspace.store.points()?;
     let names = SessionNames::of(&sessions);
-    // What a subagent did is told with the session that it is a part of.
+    // A subagent is listed with its parent session.
     let wholes = || sessions.iter().filter(|session| session.whole().is_none());
     let newest: Vec<&Session> = wholes().rev().take(args.limit).collect();
     if newest.is_empty() {
         writeln!(screen.out, "No sessions yet. {HINT}`takeback run -- CMD` starts one.{HINT:#}")?;
     }
     let time = now();
-    let gives = [Give::End(8), Give::All(1), Give::All(2), Give::All(3), Give::End(8)];
-    let mut table = Table::new(0, gives);
+    let overflows =
+        [Overflow::End(8), Overflow::All(1), Overflow::All(2), Overflow::All(3), Overflow::End(8)];
+    let mut table = Table::new(0, overflows);
     for session in &newest {
         let state = match session {
             session if session.archived_at.is_some() => Cell::new(HINT, "archived"),
@@ -149,7 +150,7 @@ pub(crate) fn delete(
     args: &DeleteArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut place = place::open_mended(options, Store::MustExist)?;
+    let mut place = place::open_recovered(options, Store::MustExist)?;
     let id = find_session(&place.workspace, &args.session)?;
     let points = place.workspace.store.points()?;
     let own: Vec<&Point> = points.iter().filter(|p| p.session.as_ref() == Some(&id)).collect();
@@ -210,7 +211,7 @@ pub(crate) fn delete_now(
     Ok(done)
 }
 
-/// The session that is meant by its id, the beginning of it, or what it is called on screen.
+/// Finds a session by its id, a prefix of it, or its display name.
 pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionId, CommandError> {
     let lists = "`takeback sessions` lists the sessions.";
     if name.is_empty() {
@@ -221,7 +222,7 @@ pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionI
     let is_meant =
         |session: &&Session| session.id.0.starts_with(name) || names.means(name, session);
     let hits: Vec<_> = sessions.iter().filter(is_meant).collect();
-    // The beginning of a session is the beginning of its parts as well.
+    // A session's id is also a prefix of its subagents' ids.
     let is_whole_of_all = |one: &&&Session| {
         let is_part = |other: &&Session| other.id == one.id || other.whole() == Some(&one.id);
         hits.iter().all(is_part)
@@ -239,7 +240,7 @@ pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionI
         (None, several) => {
             let candidates = several.iter().map(|session| session.id.clone()).collect();
             let several = SessionNameError::Several { name: name.to_owned(), candidates };
-            Err(CommandError::new(Kind::Error, several).hint("Write more of the id."))
+            Err(CommandError::new(Kind::Error, several).hint("Use more characters of the id."))
         }
     }
 }
@@ -248,11 +249,11 @@ pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionI
 pub(crate) enum SessionNameError {
     #[error("there is no session {name}")]
     NotFound { name: String },
-    #[error("{name} may mean {}", listed(candidates))]
+    #[error("{name} is ambiguous: {}", listed(candidates))]
     Several { name: String, candidates: Vec<SessionId> },
 }
 
-/// The candidates of a name, or the first of very many.
+/// The candidates for a name, or the first few of many.
 fn listed(candidates: &[SessionId]) -> String {
     const MOST: usize = 8;
     let names: Vec<&str> = candidates.iter().take(MOST).map(|id| id.0.as_str()).collect();
@@ -263,7 +264,7 @@ fn listed(candidates: &[SessionId]) -> String {
     }
 }
 
-/// The session whose id differs from `name` least, if any is near.
+/// The session whose id is closest to `name`, if any is close.
 fn nearest<'a>(sessions: &'a [Session], name: &str) -> Option<&'a SessionId> {
     const LONGEST: usize = 64;
     if name.len() > LONGEST {

@@ -1,4 +1,4 @@
-//! `show`: one point, and what was changed after it, by whom.
+//! `show`: one point and the changes after it, with their authors.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -19,10 +19,10 @@ use crate::answers;
 use crate::args::{Options, ShowArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::point::named_in;
+use crate::point::find_in;
 use crate::screen::{HEADING, HINT, NAME, Screen, name, plain, width, wrap};
 use crate::session_name::SessionNames;
-use crate::table::{Cell, Give, Table};
+use crate::table::{Cell, Overflow, Table};
 use crate::time::{ago, clock, now};
 
 pub(crate) fn show(
@@ -78,7 +78,7 @@ pub(crate) fn show(
     if histories.is_empty() {
         writeln!(out, "{HINT}Nothing changed after it.{HINT:#}")?;
     }
-    let mut table = Table::new(2, [Give::Start(12), Give::End(10), Give::End(10)]);
+    let mut table = Table::new(2, [Overflow::Start(12), Overflow::End(10), Overflow::End(10)]);
     for history in histories {
         let diff = FileDiff {
             path: history.path.clone(),
@@ -102,15 +102,15 @@ pub(crate) fn show(
     Ok(0)
 }
 
-/// A path outside the workspace is first looked at when a call names it. What it was before is not
-/// known, so that is no change, and has no author.
+/// A path outside the workspace is first read when a call names it. Its earlier contents are unknown, so that
+/// is not a change and has no author.
 fn skip_first_sight(history: &mut PathHistory) {
     if history.changes.len() > 1 && *history.at_start() == Entry::Unknown {
         history.changes.remove(0);
     }
 }
 
-/// A point, and what was changed between it and the next.
+/// A point and the changes between it and the next one.
 pub(crate) struct PointDetails {
     point: Point,
     changes: Vec<Change>,
@@ -119,7 +119,7 @@ pub(crate) struct PointDetails {
 
 pub(crate) fn details(workspace: &Workspace, name: &str) -> Result<PointDetails, CommandError> {
     let store = &*workspace.store;
-    let point = named_in(store, name)?;
+    let point = find_in(store, name)?;
     let next = next_of(store, &point)?;
     let mut changes = store.changes_after(point.seq)?;
     let unreadable = unreadable_at(&changes, &store.unreadable()?, point.seq);
@@ -136,7 +136,7 @@ pub(crate) fn details(workspace: &Workspace, name: &str) -> Result<PointDetails,
     Ok(PointDetails { point, changes, answer })
 }
 
-/// Where the next point of the same story is, if there is one.
+/// The position of the next point of the same session, if there is one.
 fn next_of(store: &dyn takeback_store::Store, point: &Point) -> Result<Option<Seq>, StoreError> {
     let mut most = 16;
     loop {
@@ -177,7 +177,7 @@ fn calls_of(
     Ok(calls)
 }
 
-/// The whole prompt of a point; the point itself has only the beginning.
+/// The full prompt of a point; the point itself has only its beginning.
 fn whole_prompt(
     store: &dyn takeback_store::Store,
     point: &Point,
@@ -207,7 +207,7 @@ fn whole_prompt(
 
 pub(crate) const PLAIN: Style = Style::new();
 
-/// A line of what something is, and more if it is long.
+/// Prints a labelled text, wrapped if it is long.
 pub(crate) fn detail(
     out: &mut dyn Write,
     label: &str,
@@ -227,7 +227,7 @@ fn author(change: &Change, names: &SessionNames) -> String {
         Author::Agent { session, tool, .. } => {
             let (session, tool) = (names.get(session), plain(tool));
             match change.evidence {
-                _ if change.correction.is_some() => format!("{session} (you said so)"),
+                _ if change.correction.is_some() => format!("{session} (corrected by you)"),
                 Evidence::Named => format!("{session} with {tool}"),
                 Evidence::AfterEdit => format!("{session} right after {tool}"),
                 // `takeback run`: the session is the command.
@@ -236,7 +236,7 @@ fn author(change: &Change, names: &SessionNames) -> String {
                 Evidence::OpenWindow => format!("unclear: you, or {session} after {tool} began"),
             }
         }
-        Author::Human if change.correction.is_some() => "you (you said so)".to_owned(),
+        Author::Human if change.correction.is_some() => "you (corrected by you)".to_owned(),
         Author::Human => "you".to_owned(),
         Author::Ambiguous { sessions } => {
             let sessions: Vec<String> = sessions.iter().map(|session| names.get(session)).collect();

@@ -1,4 +1,4 @@
-//! `state`: what agents hand over at each step, and get back.
+//! `state`: saves, lists and restores agents' states.
 
 mod answer;
 pub(crate) mod delete;
@@ -41,42 +41,41 @@ pub(crate) fn state(
 }
 
 /// What a name on the command line refers to.
-enum Named {
+enum StateTarget {
     Checkpoint(Record),
     Execution(ExecutionId, Head),
 }
 
-/// A checkpoint that there is goes before an execution that has the same name as its id.
-fn named(states: &dyn States, name: &str) -> Result<Named, CommandError> {
+/// An existing checkpoint takes precedence over an execution of the same name.
+fn find_target(states: &dyn States, name: &str) -> Result<StateTarget, CommandError> {
     let id = name.parse::<CheckpointId>();
     if let Ok(id) = &id
         && let Some(record) = states.find(id)?
     {
-        return Ok(Named::Checkpoint(record));
+        return Ok(StateTarget::Checkpoint(record));
     }
     let execution = ExecutionId::new(name).map_err(StateError::from)?;
     match (states.head(&execution, None)?, id) {
-        (Some(head), _) => Ok(Named::Execution(execution, head)),
+        (Some(head), _) => Ok(StateTarget::Execution(execution, head)),
         (None, Ok(id)) => Err(StateError::NotFound { id }.into()),
         (None, Err(_)) => Err(StateError::NoExecution(execution).into()),
     }
 }
 
-/// The checkpoint that is meant; of an execution, the one at which its current branch stands.
-fn checkpoint_named(states: &dyn States, name: &str) -> Result<Record, CommandError> {
-    match named(states, name)? {
-        Named::Checkpoint(record) | Named::Execution(_, Head { record: Some(record), .. }) => {
-            Ok(record)
-        }
-        Named::Execution(execution, _) => {
+/// The named checkpoint; for an execution, the head of its current branch.
+fn find_checkpoint(states: &dyn States, name: &str) -> Result<Record, CommandError> {
+    match find_target(states, name)? {
+        StateTarget::Checkpoint(record)
+        | StateTarget::Execution(_, Head { record: Some(record), .. }) => Ok(record),
+        StateTarget::Execution(execution, _) => {
             let none = format!("execution {execution} has no checkpoint yet");
             Err(CommandError::new(Kind::Error, none).hint("`takeback state save` makes one."))
         }
     }
 }
 
-/// An execution that there is.
-fn execution_named(states: &dyn States, name: &str) -> Result<ExecutionId, CommandError> {
+/// An existing execution.
+fn find_execution(states: &dyn States, name: &str) -> Result<ExecutionId, CommandError> {
     let execution = ExecutionId::new(name).map_err(StateError::from)?;
     match states.head(&execution, None)? {
         Some(_) => Ok(execution),

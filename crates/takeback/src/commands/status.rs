@@ -1,4 +1,4 @@
-//! `status`: what is protected, what is not, what is going on.
+//! `status`: what is protected, what is not, and which agents are working.
 
 mod gaps;
 mod ignored;
@@ -21,11 +21,11 @@ use self::gaps::Gaps;
 use self::ignored::Ignored;
 pub(crate) use self::line::line;
 use super::sessions::may_be_at_work;
-use super::{room, unread};
+use super::{disk_limits, unreadable};
 use crate::answers;
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
-use crate::marker::Gone;
+use crate::marker::LostHistory;
 use crate::place::{self, Place, Store};
 use crate::probe::NotWritable;
 use crate::screen::{
@@ -36,19 +36,19 @@ use crate::settings::Settings;
 use crate::size::{Budget, Size, folder_bytes, sizes};
 use crate::time::{ago, now};
 
-/// What finding out the sizes of what is not covered may cost.
+/// The time and number of names to spend on measuring what is not covered.
 const NAMES: usize = 20_000;
 const TIME: Duration = Duration::from_millis(200);
 
-/// Who asks how things are does not wait for a rewind to end.
+/// `status` does not wait for a running rewind.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
-    let here = place::here(options)?;
-    let gaps = Gaps::of(&here);
+    let location = place::locate(options)?;
+    let gaps = Gaps::of(&location);
     let mut place = place::open(options, Store::MustExist)?;
     let going = place.workspace.inbox().scan_progress()?;
-    // Not while another process reads the tree, nor where what is found could not be recorded.
+    // Not while another process scans, nor if the result could not be recorded.
     let is_looked_at = going.is_none() && gaps.not_writable.is_none();
     let surveyed = if is_looked_at { look(&mut place)? } else { None };
     let mut said = gaps.warnings(&place);
@@ -62,10 +62,10 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let size = folder_bytes(&workspace.store_dir);
     let precious = Ignored::of(workspace)?;
     let losses = workspace.store.losses()?;
-    let over = room::over(&*workspace.store, size, &place.settings)?;
+    let over = disk_limits::over(&*workspace.store, size, &place.settings)?;
     let (stats, left_out, unreadable) = match surveyed {
         Some(ScanReport { recorded, skipped }) => {
-            let left_out = measured(workspace, skipped);
+            let left_out = measure(workspace, skipped);
             (Some(recorded.stats), Some(left_out), Some(recorded.unreadable))
         }
         None => (None, None, None),
@@ -77,7 +77,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             store_bytes: size,
             recording: place.settings.is_enabled(),
             not_writable: gaps.not_writable.as_ref().map(NotWritable::answer),
-            history_gone: place.gone.as_ref().map(Gone::answer),
+            history_gone: place.gone.as_ref().map(LostHistory::answer),
             too_old: gaps.too_old(),
             locked: stats.is_none() && is_looked_at,
             background_scan: going.map(|going| answers::BackgroundScan {
@@ -94,7 +94,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             points_per_session: place.settings.points_per_session(),
             archive_days: place.settings.archive_days(),
             max_store_bytes: place.settings.max_store_bytes(),
-            over: over.as_ref().map(room::answer),
+            over: over.as_ref().map(disk_limits::answer),
             losses: losses.iter().map(ToString::to_string).collect(),
             precious: answers::PreciousFiles {
                 files: precious.files,
@@ -104,7 +104,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             },
             ignored_folders: precious.answer(),
             unreadable: unreadable.as_deref().map(answers::unreadable),
-            not_covered: left_out.map(|all| all.iter().map(LeftOut::answer).collect()),
+            not_covered: left_out.map(|all| all.iter().map(UncoveredPath::answer).collect()),
         })?;
         return Ok(0);
     }
@@ -121,9 +121,9 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         (None, true) => "A rewind is running",
         (None, false) => "Another command has it locked",
     };
-    said.extend(looked(stats, going, why, kept));
+    said.extend(describe_scan(stats, going, why, kept));
     if let Some(over) = &over {
-        said.push((WARNING, format!("It is {}", room::words(over))));
+        said.push((WARNING, format!("It is {}", disk_limits::words(over))));
     }
     said.extend(losses.iter().map(lost));
     said.extend(precious.line(workspace.scope.precious_total_max).map(|line| (Style::new(), line)));
@@ -138,7 +138,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     Ok(0)
 }
 
-/// The sessions with a turn under way.
+/// The sessions with an open turn.
 fn at_work(
     store: &dyn takeback_store::Store,
     sessions: &[Session],
@@ -154,7 +154,7 @@ fn at_work(
             let agent = plain(session.agent.as_deref().unwrap_or("agent"));
             format!("{agent} {}", plain(&session.id.0))
         });
-        // Without its process, only that its turn has not ended is known.
+        // Without a known process, all that is known is that the turn has not ended.
         let verb = if session.owner.is_some() { "is" } else { "may be" };
         let since = ago(turn.opened_at, time);
         said.push((NAME, format!("{name} {verb} at work (last prompt {since})")));
@@ -177,7 +177,7 @@ fn print_refused(out: &mut dyn std::io::Write, settings: &Settings) -> std::io::
     Ok(())
 }
 
-/// What could not be read. Nothing is said of what is in there.
+/// Lists what could not be read.
 fn print_unread(out: &mut dyn std::io::Write, unreadable: &[Unreadable]) -> std::io::Result<()> {
     const MOST: usize = 20;
     if unreadable.is_empty() {
@@ -185,18 +185,18 @@ fn print_unread(out: &mut dyn std::io::Write, unreadable: &[Unreadable]) -> std:
     }
     writeln!(out, "\n{WARNING}Could not be read:{WARNING:#}")?;
     for one in unreadable.iter().take(MOST) {
-        let (_, name, why) = unread::line(one);
+        let (_, name, why) = unreadable::line(one);
         writeln!(out, "  {name}  {HINT}{why}{HINT:#}")?;
     }
     if unreadable.len() > MOST {
         writeln!(out, "  {HINT}and {} more{HINT:#}", unreadable.len() - MOST)?;
     }
-    let what = "Make it readable for you (chmod u+rwX): the next scan records it.";
+    let what = "Make it readable (chmod u+rwX): the next scan records it.";
     print_wrapped(out, HINT, what)
 }
 
-/// What is known of the files, and what is kept of them.
-fn looked(
+/// Describes the last scan of the files and what is recorded.
+fn describe_scan(
     stats: Option<ScanStats>,
     going: Option<ScanProgress>,
     why: &str,
@@ -208,13 +208,15 @@ fn looked(
             let folders = count(usize::try_from(stats.folders).unwrap_or(usize::MAX), "folder");
             return vec![(Style::new(), format!("{files} in {folders} protected, {kept}"))];
         }
-        (None, Some(going)) => format!("Files are being read in the background: {}", far(going)),
+        (None, Some(going)) => {
+            format!("Files are being read in the background: {}", describe_progress(going))
+        }
         (None, None) => format!("{why}: the files were not scanned"),
     };
     vec![(WARNING, care), (Style::new(), kept)]
 }
 
-fn far(going: ScanProgress) -> String {
+fn describe_progress(going: ScanProgress) -> String {
     match going.read.saturating_mul(100).checked_div(going.of) {
         Some(percent) => format!("{} % of {}", percent.min(99), bytes(going.of)),
         None => format!("{} so far", bytes(going.read)),
@@ -224,8 +226,8 @@ fn far(going: ScanProgress) -> String {
 /// `None`: another command has the workspace locked.
 fn look(place: &mut Place) -> Result<Option<ScanReport>, CommandError> {
     place.workspace.limits.rewind_patience = PATIENCE;
-    let looked = place::mend(&mut place.workspace).and_then(|()| {
-        place.look_for_missed();
+    let looked = place::finish_rewind(&mut place.workspace).and_then(|()| {
+        place.check_missed_events();
         Ok(look_around(&mut place.workspace)?)
     });
     match looked {
@@ -242,13 +244,13 @@ fn print_wrapped(out: &mut dyn std::io::Write, style: Style, text: &str) -> std:
 }
 
 /// A file or folder that is not covered.
-struct LeftOut {
+struct UncoveredPath {
     path: WorkPath,
     reason: OutReason,
     size: Option<Size>,
 }
 
-fn measured(workspace: &Workspace, skipped: Vec<(WorkPath, OutReason)>) -> Vec<LeftOut> {
+fn measure(workspace: &Workspace, skipped: Vec<(WorkPath, OutReason)>) -> Vec<UncoveredPath> {
     let places: Vec<Option<PathBuf>> = skipped
         .iter()
         .map(|(path, reason)| match reason {
@@ -259,10 +261,10 @@ fn measured(workspace: &Workspace, skipped: Vec<(WorkPath, OutReason)>) -> Vec<L
         .collect();
     let sizes = sizes(places.iter().map(Option::as_deref), Budget::new(NAMES, TIME));
     let left_out = skipped.into_iter().zip(sizes);
-    left_out.map(|((path, reason), size)| LeftOut { path, reason, size }).collect()
+    left_out.map(|((path, reason), size)| UncoveredPath { path, reason, size }).collect()
 }
 
-impl LeftOut {
+impl UncoveredPath {
     fn answer(&self) -> answers::NotCovered {
         let (size, at_least) = match self.size {
             Some(Size::Exactly(size)) => (Some(size), false),
@@ -302,7 +304,7 @@ fn reason(reason: OutReason) -> answers::NotCoveredReason {
 
 fn print_left_out(
     out: &mut dyn std::io::Write,
-    left_out: &[LeftOut],
+    left_out: &[UncoveredPath],
     all: bool,
 ) -> std::io::Result<()> {
     const MOST: usize = 5;
@@ -310,7 +312,7 @@ fn print_left_out(
         return Ok(());
     }
     writeln!(out, "\nNot covered:")?;
-    let mut by_reason: BTreeMap<OutReason, Vec<&LeftOut>> = BTreeMap::new();
+    let mut by_reason: BTreeMap<OutReason, Vec<&UncoveredPath>> = BTreeMap::new();
     for one in left_out {
         by_reason.entry(one.reason).or_default().push(one);
     }

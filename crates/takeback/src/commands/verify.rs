@@ -45,16 +45,16 @@ pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     Ok(code)
 }
 
-/// What is damaged, in words.
+/// The damage, in words.
 pub(crate) fn damage(workspace: &Workspace) -> Result<Vec<String>, CommandError> {
     let beside = damage_beside(workspace.root.path(), &workspace.store_dir)?;
     Ok([beside, workspace.store.check()?, workspace.states.check()?].concat())
 }
 
-/// What is damaged beside the log, in the store of `root` that is in `folder`. Quick to tell.
+/// Damage outside the log, in the store of `root` at `folder`. Quick to check.
 pub(crate) fn damage_beside(root: &Path, folder: &Path) -> Result<Vec<String>, StoreError> {
     let mut damage = Vec::new();
-    if let Some(noted) = stores::misnamed(folder, root) {
+    if let Some(noted) = stores::wrong_root(folder, root) {
         let (noted, root) = (noted.display(), root.display());
         damage.push(format!(
             "the file `root` names {noted} instead of {root}; `takeback recover` fixes it"

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use takeback_core::workspace::check_root;
 use takeback_store::{PointKind, RewindState, StoreError, Timestamp};
 
-use super::room;
+use super::disk_limits;
 use crate::answers;
 use crate::args::{ForgetArgs, Options, RelocateArgs};
 use crate::ask;
@@ -17,8 +17,8 @@ use crate::screen::{
 };
 use crate::settings::Settings;
 use crate::size::folder_bytes;
-use crate::stores::{self, Kept};
-use crate::table::{Cell, Give, Table};
+use crate::stores::{self, StoreFolder};
+use crate::table::{Cell, Overflow, Table};
 use crate::time::{ago, now};
 
 pub(crate) fn workspaces(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
@@ -35,8 +35,14 @@ pub(crate) fn workspaces(options: &Options, screen: &mut Screen) -> Result<u8, C
         writeln!(screen.out, "{HINT}No folder is protected.{HINT:#}")?;
     }
     let time = now();
-    let gives = [Give::Start(16), Give::All(1), Give::All(2), Give::All(3), Give::Nothing];
-    let mut table = Table::new(0, gives);
+    let overflows = [
+        Overflow::Start(16),
+        Overflow::All(1),
+        Overflow::All(2),
+        Overflow::All(3),
+        Overflow::Nothing,
+    ];
+    let mut table = Table::new(0, overflows);
     for one in &all {
         let points = match &one.inside {
             Ok(inside) => Cell::plain(count(inside.points, "point")),
@@ -54,8 +60,8 @@ pub(crate) fn workspaces(options: &Options, screen: &mut Screen) -> Result<u8, C
     }
     screen.page()?;
     table.print_within(full_width(), &mut screen.out)?;
-    let here = place::here(options)?;
-    let usage = room::Home::of(&home, &Settings::load(&here.root, &home)?);
+    let location = place::locate(options)?;
+    let usage = disk_limits::Home::of(&home, &Settings::load(&location.root, &home)?);
     if usage.is_over() {
         writeln!(screen.out, "\n{WARNING}{}{WARNING:#}", usage.words())?;
     }
@@ -70,8 +76,8 @@ pub(crate) fn forget(
     let home = place::home(options)?;
     stores::clear_leftovers(&home)?;
     let root = match &args.folder {
-        Some(folder) => stores::real(&place::start(options)?.join(folder))?,
-        None => place::here(options)?.root,
+        Some(folder) => stores::real_path(&place::start(options)?.join(folder))?,
+        None => place::locate(options)?.root,
     };
     let kept = known(&root, &home)?;
     let details = StoreDetails::of(&kept, &home);
@@ -105,7 +111,7 @@ pub(crate) fn forget(
             writeln!(screen.out, "Nothing was changed.")?;
             return Ok(Kind::Nothing as u8);
         }
-        let _alone = stores::hold_alone(&kept.folder)?;
+        let _alone = stores::lock_exclusively(&kept.folder)?;
         stores::remove(&kept.folder, &home)?;
     }
     if screen.json {
@@ -130,7 +136,7 @@ pub(crate) fn relocate(
 ) -> Result<u8, CommandError> {
     let home = place::home(options)?;
     let start = place::start(options)?;
-    let old = stores::real(&start.join(&args.old))?;
+    let old = stores::real_path(&start.join(&args.old))?;
     let new = args.new.as_ref().map_or_else(|| start.clone(), |new| start.join(new));
     let kept = known(&old, &home)?;
     if old.is_dir() {
@@ -140,8 +146,11 @@ pub(crate) fn relocate(
         )
         .hint("Only the store of a moved folder can be relocated."));
     }
-    let new =
-        check_root(&new, &stores::store_of(&stores::real(&new)?, &home), user_home().as_deref())?;
+    let new = check_root(
+        &new,
+        &stores::store_of(&stores::real_path(&new)?, &home),
+        user_home().as_deref(),
+    )?;
     if stores::is_protected(&new, &home) {
         return Err(CommandError::new(
             Kind::Usage,
@@ -150,7 +159,7 @@ pub(crate) fn relocate(
         .hint("If you do not need what is in it, `takeback forget` removes it."));
     }
     if !args.dry_run {
-        let _alone = stores::hold_alone(&kept.folder)?;
+        let _alone = stores::lock_exclusively(&kept.folder)?;
         stores::relocate(&kept.folder, &new, &home)?;
     }
     if screen.json {
@@ -173,16 +182,15 @@ pub(crate) fn relocate(
     Ok(0)
 }
 
-fn known(root: &Path, home: &Path) -> Result<Kept, CommandError> {
+fn known(root: &Path, home: &Path) -> Result<StoreFolder, CommandError> {
     stores::find(root, home).ok_or_else(|| {
         CommandError::new(Kind::NoStore, format!("{} is not protected", root.display()))
             .hint("`takeback workspaces` lists the folders that are.")
     })
 }
 
-/// Whether bytes of the user may be waiting in a stage, which without its store no command could tell
-/// from rubbish.
-fn unfinished(kept: &Kept) -> bool {
+/// Whether a stage may hold the user's bytes: without the store, no command could tell them from garbage.
+fn unfinished(kept: &StoreFolder) -> bool {
     let staged = std::fs::read_dir(kept.root.join(".takeback")).is_ok_and(|names| {
         names
             .filter_map(Result::ok)
@@ -194,22 +202,22 @@ fn unfinished(kept: &Kept) -> bool {
     staged || open && kept.root.is_dir()
 }
 
-/// A store, and what is in it.
+/// A store and its contents.
 struct StoreDetails {
     root: PathBuf,
     folder: PathBuf,
     exists: bool,
     bytes: u64,
-    inside: Result<Inside, StoreError>,
+    inside: Result<StoreContents, StoreError>,
 }
 
-struct Inside {
+struct StoreContents {
     points: usize,
     last_activity: Option<Timestamp>,
 }
 
 impl StoreDetails {
-    fn of(kept: &Kept, home: &Path) -> Self {
+    fn of(kept: &StoreFolder, home: &Path) -> Self {
         Self {
             root: kept.root.clone(),
             folder: kept.folder.clone(),
@@ -240,17 +248,17 @@ impl StoreDetails {
     }
 }
 
-/// When the store in `folder` was last used; `None`: it cannot be read, or it never was.
+/// When the store in `folder` was last used; `None`: never, or it cannot be read.
 pub(crate) fn last_activity(folder: &Path) -> Option<Timestamp> {
     look_inside(folder).ok()?.last_activity
 }
 
-fn look_inside(folder: &Path) -> Result<Inside, StoreError> {
+fn look_inside(folder: &Path) -> Result<StoreContents, StoreError> {
     let store = stores::open(folder)?;
     let points = store.points()?;
     let newest = points.iter().map(|point| point.created_at).max();
     let changed = store.change(store.head()?.seq)?.map(|change| change.time);
-    Ok(Inside {
+    Ok(StoreContents {
         points: points.iter().filter(|point| point.kind != PointKind::Safety).count(),
         last_activity: newest.into_iter().chain(changed).chain(store.last_scan()?).max(),
     })

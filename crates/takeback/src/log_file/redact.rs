@@ -1,10 +1,10 @@
-//! Taking secrets out of a text: values that are known, and what looks like a key or a password.
+//! Removes secrets from a text: known values, and anything that looks like a key or password.
 //!
 //! When in doubt it redacts: a lost word in a log costs less than a leaked key.
 
 const HIDDEN: &str = "[redacted]";
 
-/// Words in front of a value, after `:` or `=`, that say what it is.
+/// Names before `:` or `=` that mark the value as a secret.
 const NAMES: [&str; 11] = [
     "authorization",
     "x-api-key",
@@ -19,12 +19,12 @@ const NAMES: [&str; 11] = [
     "password",
 ];
 
-/// How keys begin that are told by their looks alone.
+/// Prefixes of keys that are recognizable without a name.
 const KEYS: [&str; 7] = ["sk-", "ghp_", "gho_", "ghs_", "github_pat_", "xoxb-", "AKIA"];
-/// A shorter word that begins like that is a word.
+/// Anything shorter after such a prefix is a word.
 const SHORTEST_KEY: usize = 8;
 
-/// The text without them. `secrets`: the longest first, none of them empty.
+/// The text without secrets. `secrets`: longest first, none empty.
 pub(super) fn redacted(text: &str, secrets: &[String]) -> String {
     let mut text = text.to_owned();
     for secret in secrets {
@@ -34,7 +34,7 @@ pub(super) fn redacted(text: &str, secrets: &[String]) -> String {
     let mut rest = text.as_str();
     let mut in_word = false;
     while let Some(c) = rest.chars().next() {
-        // `auth_token` is found in `ANTHROPIC_AUTH_TOKEN`, `sk-` not in `task-`.
+        // Names match inside words (`ANTHROPIC_AUTH_TOKEN`), key prefixes do not (`task-`).
         let found = named_value(rest).or_else(|| login(rest));
         let found = found.or_else(|| if in_word { None } else { looks_secret(rest) });
         if let Some((before, secret)) = found {
@@ -51,10 +51,10 @@ pub(super) fn redacted(text: &str, secrets: &[String]) -> String {
     shown
 }
 
-/// How many bytes at the beginning of `text` stay, and how many after them are secret.
-type Found = Option<(usize, usize)>;
+/// The number of bytes to keep, and the number of secret bytes after them.
+type SecretSpan = Option<(usize, usize)>;
 
-fn looks_secret(text: &str) -> Found {
+fn looks_secret(text: &str) -> SecretSpan {
     let is_of_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if let Some(start) = KEYS.iter().find(|start| text.starts_with(**start)) {
         let length = length_while(text, is_of_key);
@@ -74,14 +74,14 @@ fn looks_secret(text: &str) -> Found {
 }
 
 /// `https://user:password@host`
-fn login(text: &str) -> Found {
+fn login(text: &str) -> SecretSpan {
     let after = text.strip_prefix("://")?;
     let login = length_while(after, |c| !ends_value(c) && !matches!(c, '/' | '@' | '?' | '#'));
     (login > 0 && after[login..].starts_with('@')).then_some((3, login))
 }
 
 /// `x-api-key: …`, `"password": "…"`, `api_key=…`
-fn named_value(text: &str) -> Found {
+fn named_value(text: &str) -> SecretSpan {
     let name = NAMES.iter().find(|name| starts_with(text, name))?;
     let gap = |text: &str| length_while(text, |c| matches!(c, ' ' | '"' | '\'' | '\\'));
     let mut before = name.len();
@@ -92,7 +92,7 @@ fn named_value(text: &str) -> Found {
     before += 1;
     before += gap(&text[before..]);
     let is_quoted = text[..before].ends_with(['"', '\'']);
-    // Of an authorization the first word is only its kind.
+    // The first word of an authorization is only its scheme.
     let has_spaces = is_quoted || *name == "authorization";
     let is_of_value = |c: char| !ends_value(c) || (has_spaces && c == ' ');
     let value = length_while(&text[before..], is_of_value);

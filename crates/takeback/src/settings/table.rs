@@ -1,5 +1,5 @@
-//! Every key that can be set: its default, what it means, and what a project's own file may do with
-//! it. The one source for `config`, for warnings, and for reading.
+//! Every setting: its default, its meaning, and what a project's file may do with it. The single source for
+//! `config`, for warnings, and for parsing.
 
 use takeback_agents::default_tools;
 use takeback_core::Limits;
@@ -13,21 +13,21 @@ use crate::answers::SettingValue;
 /// A row of the table.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// As it stands in `settings.json`.
+    /// Its name in `settings.json`.
     pub(crate) name: &'static str,
     pub(crate) default: fn() -> Value,
     pub(crate) project: Project,
     pub(crate) meaning: &'static str,
 }
 
-/// What a project's file may do with a key. Whatever it is, it never covers less.
+/// What a project's file may do with a setting. It can never reduce what is covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Project {
-    /// Set it higher than the user has it; `true` is higher than `false`.
+    /// Raise it above the user's value; `true` is higher than `false`.
     Raise,
     /// Add names to the user's.
     Add,
-    /// Say another one: nothing that is protected hangs on it.
+    /// Set any value: protection does not depend on it.
     Set,
     Nothing,
 }
@@ -101,7 +101,7 @@ pub(crate) const KEYS: [Key; 21] = [
         project: Project::Raise,
         meaning: "maximum size of a file that is saved before an edit, unless a point already has it",
     },
-    // A tool that is not known may write anything; calling it an edit would mean less is looked at.
+    // An unknown tool may write anything; calling it an edit tool would reduce what is scanned.
     Key {
         name: EDIT_TOOLS,
         default: || Value::Names(default_tools().edit),
@@ -201,10 +201,10 @@ pub(crate) fn key(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// A longer name is no slip of the pen.
+/// A longer name is not a typo.
 pub(crate) const LONGEST: usize = 64;
 
-/// The known key that differs from `name` least; none if it is far too long for one.
+/// The known key closest to `name`; `None` if `name` is too long to be a typo.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     if name.len() > LONGEST {
         return None;

@@ -6,7 +6,7 @@ use crate::home::User;
 use crate::record::{Agent, Recorder, before};
 use crate::terminal::Terminal;
 
-const ASKED: &str = "Do this? [y/N]";
+const ASKED: &str = "Proceed? [y/N]";
 
 fn prompt(text: &str) -> Value {
     json!({"event": "prompt", "session": "s", "message": text, "text": text})

@@ -73,7 +73,7 @@ fn looker(user: &User, event: &Path) -> u32 {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let mut words = line.split(|byte| *byte == 0);
         words.any(|word| word == root.as_os_str().as_encoded_bytes())
-            && words.any(|word| word == b"go-on")
+            && words.any(|word| word == b"finish-event")
             && words.next() == Some(name)
     };
     let all = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name());

@@ -7,7 +7,7 @@ fn the_demo_takes_back_the_agents_work_and_keeps_the_persons() {
     assert!(!answer.out.contains('\x1b'), "plain when piped");
     let told = [
         "  merged    shop/cart.py  only the agent's part is taken out",
-        "  deleted   report.txt    was not there then",
+        "  deleted   report.txt    did not exist then",
         "  restored  tests/        and 1 in it",
         "-    # retuns True for an empty cart\n+    # returns True for an empty cart",
         "Everything is as the agent left it, your edit included.",

@@ -62,11 +62,11 @@ fn each_state_has_its_words() {
     takeback 0.1.0
     ! Claude Code 2.1.325: ~/.claude/settings.json cannot be read: line 1, column 3: Expected string
       for object property
-        Fix it there.
+        Fix the file.
     ✓ ~/.takeback: SIZE in 0 workspaces
     one ran: 0
     takeback 0.1.0
-    ! Claude Code 2.1.325: hooks ran just now (1 in session s1); session s1 went wrong just now: /
+    ! Claude Code 2.1.325: hooks ran just now (1 in session s1); problem in session s1 just now: /
       cannot be protected: it is the whole file system; choose a project's folder
     ✓ ~/.takeback: SIZE in 0 workspaces
     ");
@@ -127,7 +127,7 @@ fn what_went_wrong_lately_is_told_whichever_session_it_was() {
     and a session that went well: warning, fired fine
       Claude Code 2.1.325: hooks ran 1 h ago (1 in session fine); an event could not be parsed 3 h ago: no session_id in it
     and one that did not: warning, fired fine
-      Claude Code 2.1.325: hooks ran 1 h ago (1 in session fine); session bad went wrong 2 h ago: the disk is full (1 more within a week)
+      Claude Code 2.1.325: hooks ran 1 h ago (1 in session fine); problem in session bad 2 h ago: the disk is full (1 more in the last week)
     ");
 }
 

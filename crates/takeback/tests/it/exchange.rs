@@ -318,8 +318,8 @@ fn a_session_is_exported_by_the_beginning_of_its_id() {
     let several = user.takeback(&["export", "../d", "--session", "long"]);
     assert_eq!(several.code, 1);
     insta::assert_snapshot!(several.err, @"
-    takeback: long may mean long-4711-a, long-4711-b or long-5
-      Write more of the id.
+    takeback: long is ambiguous: long-4711-a, long-4711-b or long-5
+      Use more characters of the id.
     ");
     let unknown = user.takeback(&["export", "../d", "--session", "solo-2"]);
     assert_eq!(unknown.code, 1);

@@ -149,7 +149,7 @@ fn whatever_comes_the_agent_is_neither_stopped_nor_spoken_to() {
     assert_eq!(log.lines().count(), 6, "{log}");
     let lost = heartbeats(&user).into_iter().find(|beat| beat["session"] == "not-understood");
     assert!(lost.unwrap()["problem"]["what"].as_str().unwrap().contains("cannot parse"), "{log}");
-    assert!(log.contains("nobody: there is no agent of this name; known: claude, codex"), "{log}");
+    assert!(log.contains("nobody: unknown agent; known agents: claude, codex"), "{log}");
     for args in [&["hook"][..], &["hook", "--agent"], &["hook", "--unknown"]] {
         let answer = user.fed(args, "{}");
         assert_eq!((answer.code, answer.out.as_str()), (0, ""), "{args:?}");
@@ -318,7 +318,7 @@ fn what_cannot_be_recorded_in_time_waits_and_is_marked() {
     let answer = user.answer_of(late, &session.given("PreToolUse", told.clone()).to_string());
     assert_eq!(answer, Answer { code: 0, out: String::new(), err: String::new() });
     let problem = heartbeat(&user)["problem"]["what"].to_string();
-    assert!(problem.contains("it waits in the inbox"), "{problem}");
+    assert!(problem.contains("it is in the inbox"), "{problem}");
     user.write("a.txt", "two\n");
     session.tell("PostToolUse", told);
     session.stop();
@@ -398,7 +398,7 @@ fn a_program_that_stays_tells_the_server_instead() {
     assert_eq!(answers[1]["result"], json!({"ok": true}), "{answer:?}");
     let refused = answers[2]["result"]["error"].as_str().unwrap();
     assert!(refused.contains("session_id"), "{refused}");
-    assert_eq!(answers[3]["error"]["message"], "no agent is known as nobody");
+    assert_eq!(answers[3]["error"]["message"], "unknown agent nobody");
     user.write("new.txt", "n");
     session.stop();
     assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
@@ -452,7 +452,7 @@ fn a_preview_says_what_was_formatted_after_the_edit() {
     insta::assert_snapshot!(shown(&[]), @r"
       restore   a.js
       restore   b.js     formatted right after the edit
-      delete    made.js  was not there then
+      delete    made.js  did not exist then
 
     1 path changed while `echo made > made.js` ran; may include yours.
 
@@ -461,7 +461,7 @@ fn a_preview_says_what_was_formatted_after_the_edit() {
     insta::assert_snapshot!(shown(&["-v"]), @r"
       restore   a.js     evidence: named
       restore   b.js     evidence: after edit
-      delete    made.js  was not there then; evidence: window
+      delete    made.js  did not exist then; evidence: window
 
     1 path changed while `echo made > made.js` ran; may include yours.
 

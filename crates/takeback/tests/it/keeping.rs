@@ -95,14 +95,14 @@ fn a_label_that_reads_as_a_time_or_an_id_is_refused() {
         for command in [vec!["label", "@", label], vec!["checkpoint", label]] {
             let refused = user.takeback(&command);
             assert_eq!(refused.code, 2, "{command:?} {refused:?}");
-            assert!(refused.err.contains(" reads as a"), "{refused:?}");
+            assert!(refused.err.contains(" looks like a"), "{refused:?}");
         }
     }
     let id = user.takeback(&["label", "@", "5e0c5d2a-8a43-4f4b-9a3a-0d8b7a1c2e3f"]);
     assert_eq!(id.code, 2);
     insta::assert_snapshot!(user.takeback(&["checkpoint", "2h"]).err, @r#"
-    takeback: the label "2h" reads as a time
-      Choose another label: points are named by times, ids and labels alike.
+    takeback: the label "2h" looks like a time
+      Choose another label: times and ids name points, too.
     "#);
     for label in ["m0", "s:m0"] {
         let taken = user.takeback(&["checkpoint", label]);
@@ -281,7 +281,7 @@ fn du_tells_where_the_space_goes() {
         serde_json::json!([{ "filePath": "a.txt", "versions": 2, "bytes": 20000 }])
     );
     let out = user.takeback(&["du"]).out;
-    assert!(out.contains("contents: 3 versions, 20.0 KB as they were"), "{out}");
+    assert!(out.contains("contents: 3 versions, 20.0 KB uncompressed"), "{out}");
     assert!(out.contains("20.0 KB  a.txt"), "{out}");
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use takeback::core::Outcome;
 use takeback::store::{Author, CallState, SessionId};
-use takeback::{Takeback, Tool, Unrecorded};
+use takeback::{RecordingGap, Takeback, Tool};
 use tempfile::TempDir;
 
 #[path = "../../examples/library.rs"]
@@ -160,7 +160,7 @@ fn what_cannot_be_recorded_is_listed_and_the_tool_runs() {
     turn.call("c1", Tool::edit("large.bin"), || desk.write("large.bin", "small")).unwrap();
     let unrecorded = desk.takeback.unrecorded();
     assert!(
-        matches!(&*unrecorded, [Unrecorded::Contents { call, path, .. }]
+        matches!(&*unrecorded, [RecordingGap::Contents { call, path, .. }]
             if call == "c1" && path.as_bytes() == b"large.bin"),
         "{unrecorded:?}"
     );

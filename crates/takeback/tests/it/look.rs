@@ -187,7 +187,7 @@ fn what_cannot_be_read_is_named_and_stops_nothing() {
     mode(&user.work().join("listed"), 0o444);
     let answer = user.unprivileged(&["checkpoint", "first"]);
     assert_eq!(answer.code, 3, "{answer:?}");
-    assert!(answer.out.contains("not kept: secret  it could not be read"), "{answer:?}");
+    assert!(answer.out.contains("not captured: secret  it could not be read"), "{answer:?}");
     assert!(answer.out.contains("not read: closed/"), "{answer:?}");
     assert!(answer.out.contains("not read: listed/"), "{answer:?}");
     std::fs::write(user.work().join("a.txt"), "two\n").expect("it is written");
@@ -200,11 +200,11 @@ fn what_cannot_be_read_is_named_and_stops_nothing() {
 #[test]
 fn a_diff_of_nothing_says_so() {
     let user = two_points();
-    insta::assert_snapshot!(user.takeback(&["diff", "@", "@", "--stat"]).out, @"Nothing differs.");
-    insta::assert_snapshot!(user.takeback(&["diff", "--stat", "--path", "typo"]).out, @"Nothing that differs matches typo.");
+    insta::assert_snapshot!(user.takeback(&["diff", "@", "@", "--stat"]).out, @"No differences.");
+    insta::assert_snapshot!(user.takeback(&["diff", "--stat", "--path", "typo"]).out, @"No differences match typo.");
     let answer = user.takeback(&["diff", "--path", "typo"]);
     assert_eq!((answer.code, answer.out.as_str()), (0, ""), "a patch of nothing");
-    insta::assert_snapshot!(answer.err, @"takeback: Nothing that differs matches typo.");
+    insta::assert_snapshot!(answer.err, @"takeback: No differences match typo.");
 }
 
 /// Also of a turn that changed nothing and is over.

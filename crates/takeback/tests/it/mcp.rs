@@ -50,6 +50,6 @@ fn what_is_not_installed_is_said() {
     assert_eq!((answer.code, answer.out.as_str()), (1, ""));
     insta::assert_snapshot!(answer.err, @"
     takeback: cannot start takeback-mcp: it does not exist
-      Install it: `cargo install --path crates/takeback-mcp` in Takeback's source, or put it beside this program.
+      Install it: `cargo install --path crates/takeback-mcp` in Takeback's source, or put it next to this program.
     ");
 }

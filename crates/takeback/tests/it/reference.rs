@@ -38,7 +38,7 @@ fn the_reference_is_what_help_says() {
         let answer = user.takeback(&words);
         assert_eq!(answer.code, 0);
         let command = command.join(" ");
-        let (own, _for_all) = answer.out.split_once("\nOptions for all:").expect("options for all");
+        let (own, _global) = answer.out.split_once("\nGlobal options:").expect("global options");
         help.push_str(&format!("\n### `takeback {command}`\n\n```text\n{}\n```\n", own.trim_end()));
     }
     let expected = with_section(&text, "help", &help);

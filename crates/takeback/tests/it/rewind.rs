@@ -19,12 +19,12 @@ fn a_preview_changes_nothing() {
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
       restore   a.txt
-      delete    new.txt   was not there then
+      delete    new.txt   did not exist then
       keep      mine.txt  changed by you
 
     2 paths changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
 
-    1 to restore, 1 to delete · 1 kept
+    1 to restore, 1 to delete · 1 to keep
     ");
     assert!(user.exists("new.txt"));
     assert!(!user.exists(".takeback"));
@@ -51,7 +51,7 @@ fn rewind_undo_redo() {
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
       restored  a.txt
-      deleted   new.txt   was not there then
+      deleted   new.txt   did not exist then
       kept      mine.txt  changed by you
 
     2 paths changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
@@ -89,7 +89,7 @@ fn an_edit_over_the_agents_is_left_and_the_exit_code_says_so() {
     insta::assert_snapshot!(answer.out, @r"
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
-      deleted   new.txt   was not there then
+      deleted   new.txt   did not exist then
       kept      mine.txt  changed by you
       conflict  a.txt     both changed the same lines
 
@@ -171,7 +171,7 @@ fn a_preview_shows_how_files_would_change_merged_ones_too() {
     let answer = user.takeback(&["rewind", "@", "--dry-run", "--diff"]);
     assert_eq!(answer.code, 0);
     let (_, diffs) =
-        answer.out.split_once("to merge · 1 kept\n\n").expect("the preview, then the diffs");
+        answer.out.split_once("to merge · 1 to keep\n\n").expect("the preview, then the diffs");
     insta::assert_snapshot!(diffs, @r"
     diff --git a/a.txt b/a.txt
     --- a/a.txt

@@ -68,7 +68,7 @@ fn a_command_that_cannot_be_protected_is_not_started() {
     let answer = user.takeback(&["run", "--", "touch", "started"]);
     assert_eq!((answer.code, user.exists("started")), (125, false));
     insta::assert_snapshot!(answer.err, @r"
-    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID cannot be used (making it): Not a directory (os error 20)
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID cannot be used (creating it): Not a directory (os error 20)
       The command was not started.
     ");
 }
@@ -111,7 +111,7 @@ fn a_folder_that_may_have_moved_is_named_before_a_new_store_is_made() {
     let answer = run(&["run", "--", "true"]);
     assert_eq!(answer.code, 0);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: a new store is made; if FOLDER/work has moved here, `takeback forget`, then `takeback relocate FOLDER/work` bring its points
+    takeback: creating a new store; if FOLDER/work was moved here, run `takeback forget`, then `takeback relocate FOLDER/work` to bring its points
     takeback: no file changed
     ");
     assert_eq!(run(&["forget", "-y"]).code, 0);

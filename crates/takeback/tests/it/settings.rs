@@ -179,7 +179,7 @@ fn your_own_settings_must_make_sense() {
     assert_eq!(answer.code, 2);
     insta::assert_snapshot!(answer.err, @"
     takeback: FOLDER/home/.takeback/settings.json: archiveDays must be a whole number
-      Fix it there.
+      Fix the file.
     ");
     user.set("{}");
     let mut command = user.command(&["config"]);

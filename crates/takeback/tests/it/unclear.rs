@@ -80,11 +80,11 @@ fn each_group_is_asked_about_and_taken_kept_or_marked() {
         shown.contains("  watched.txt\nTake it back, keep it, or mark it as yours? [t/k/m, Enter"),
         "{shown}"
     );
-    assert!(shown.contains("3 to delete · 2 kept"), "it is previewed again: {shown}");
+    assert!(shown.contains("3 to delete · 2 to keep"), "it is previewed again: {shown}");
     assert_eq!(left(&user), ["notes!.txt", "watched.txt"]);
-    assert_eq!(author(&user, "made.txt"), "s (you said so)");
-    assert_eq!(author(&user, "no[t]es!.txt"), "s (you said so)");
-    assert_eq!(author(&user, "watched.txt"), "you (you said so)");
+    assert_eq!(author(&user, "made.txt"), "s (corrected by you)");
+    assert_eq!(author(&user, "no[t]es!.txt"), "s (corrected by you)");
+    assert_eq!(author(&user, "watched.txt"), "you (corrected by you)");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn an_answer_that_changes_no_file_is_remembered() {
     let ran = rewind(&user, &["--path", "made.txt"], "m\r");
     assert_eq!(ran.code, 5, "{}", ran.shown());
     assert!(ran.shown().contains("Your choice for these files is remembered."), "{}", ran.shown());
-    assert_eq!(author(&user, "made.txt"), "you (you said so)");
+    assert_eq!(author(&user, "made.txt"), "you (corrected by you)");
     let told = user.json(&["rewind", "m npm run dev", "--path", "made.txt", "--dry-run"]);
     assert_eq!(told["ambiguous"], json!([]), "it is not asked again");
 }
@@ -123,7 +123,7 @@ fn a_flag_that_changes_no_file_is_remembered_on_a_terminal_too() {
     let args = ["rewind", "m npm run dev", "--path", "made.txt", "--mine", "made.txt"];
     let ran = Terminal::new(70, 80).run(&user, &args, "", "");
     assert_eq!(ran.code, 5, "{}", ran.shown());
-    assert_eq!(author(&user, "made.txt"), "you (you said so)");
+    assert_eq!(author(&user, "made.txt"), "you (corrected by you)");
 }
 
 #[test]

@@ -251,7 +251,10 @@ fn a_full_home() {
         assert_eq!(answer.code, code, "{command}: {answer:?}");
         let what = "othing can be recorded: ~/.takeback/workspaces/work-LONG-ID cannot be written \
                     to: No space left on device";
-        assert!(out.contains(what) && out.contains("Make room on that disk"), "{command}: {out}");
+        assert!(
+            out.contains(what) && out.contains("Free some space on that disk"),
+            "{command}: {out}"
+        );
     }
     let status = user.json(&["status"]);
     assert_eq!(status["notWritable"], Value::Null);

@@ -79,7 +79,8 @@ fn a_rewind_to_it_leaves_what_was_done_before() {
 fn what_still_waits_is_said() {
     let user = with_a_prompt_that_waits();
     let held = hold(&user);
-    let said = "takeback: 1 event waits to be recorded: another command has the workspace locked\n";
+    let said =
+        "takeback: 1 event is waiting to be recorded: another command has the workspace locked\n";
     let answer = user.takeback(&["log"]);
     assert_eq!((answer.code, answer.err.as_str()), (0, said), "{answer:?}");
     assert!(answer.out.contains("first") && !answer.out.contains("second"), "{answer:?}");

@@ -212,7 +212,7 @@ fn a_preview() {
       restore   …ers-\u{1b}[31m-\n-\u{7}.txt
       restore   …長いファイル名の例です.txt
       delete    new-and-not-there-before.txt
-                was not there then
+                did not exist then
 
     9 paths changed while `sed
     \u{1b}[1m\u{202e} -i 's/two/2/'
@@ -232,7 +232,7 @@ fn a_preview() {
       restore   plain.txt
       restore   steers-\u{1b}[31m-\n-\u{7}.txt
       restore   日本語のフォルダ/とても長いファイル名の例です.txt
-      delete    new-and-not-there-before.txt  was not there then
+      delete    new-and-not-there-before.txt  did not exist then
 
     9 paths changed while `sed \u{1b}[1m\u{202e} -i 's/two/2/'
     every-file-in-the-tree …` ran; may include yours.
@@ -250,7 +250,7 @@ fn a_preview() {
       restore   plain.txt
       restore   steers-\u{1b}[31m-\n-\u{7}.txt
       restore   日本語のフォルダ/とても長いファイル名の例です.txt
-      delete    new-and-not-there-before.txt  was not there then
+      delete    new-and-not-there-before.txt  did not exist then
 
     9 paths changed while `sed \u{1b}[1m\u{202e} -i 's/two/2/' every-file-in-the-tree …` ran; may include yours.
 

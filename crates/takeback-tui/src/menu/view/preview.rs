@@ -1,4 +1,4 @@
-//! Draws what restoring the selected row would do, beside or below the list.
+//! Draws what restoring the selected row would do, next to or below the list.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;

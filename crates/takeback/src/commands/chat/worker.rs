@@ -24,7 +24,7 @@ use super::conversation::{self, Conversation};
 use super::host::Direction;
 use super::restore::{RestoreContext, RestoreError, RestoreJob, RestoreOutcome, restore};
 use crate::args::{ExportArgs, ImportArgs, LogArgs, Options};
-use crate::commands::cleanup::hold_cap;
+use crate::commands::cleanup::enforce_point_cap;
 use crate::commands::filediff::{LineCounts, Lines};
 use crate::commands::menu::{
     execution_preview, execution_request, execution_rows, point_rows, preview_files,
@@ -33,7 +33,7 @@ use crate::commands::{export, import, log, receipt, status};
 use crate::error::{CommandError, Kind};
 use crate::place::Place;
 use crate::point::check_label;
-use crate::screen::{Captured, Screen};
+use crate::screen::{CapturedText, Screen};
 use crate::time::{now, parse};
 
 pub(super) enum Job {
@@ -279,7 +279,7 @@ impl Worker {
         open: Option<&str>,
         trigger: MenuTrigger,
     ) -> Result<MenuRows, CommandError> {
-        hold_cap(&mut self.place);
+        enforce_point_cap(&mut self.place);
         let workspace = &self.place.workspace;
         let executions = execution_rows(workspace)?;
         let can_undo = !workspace.store.rewinds()?.is_empty();
@@ -371,7 +371,7 @@ impl Worker {
         &self,
         command: impl FnOnce(&Options, &mut Screen) -> Result<u8, CommandError>,
     ) -> Result<String, CommandError> {
-        let text = Captured::default();
+        let text = CapturedText::default();
         let mut screen = Screen::captured(&self.options, text.clone());
         // Warnings on standard error would write across the screen; the session showed them at its start.
         let options = Options { quiet: true, ..self.options.clone() };
@@ -396,7 +396,7 @@ fn not_found(name: &str) -> CommandError {
 
 /// A receipt for the transcript.
 pub(super) fn receipt_text(receipt: &Receipt) -> String {
-    let mut text = Captured::default();
+    let mut text = CapturedText::default();
     let written = receipt::print(&mut text, receipt, &[], receipt::Tense::Did, false);
     match written {
         Ok(()) => text.text().trim_end().to_owned(),

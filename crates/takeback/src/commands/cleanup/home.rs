@@ -1,4 +1,5 @@
-//! All stores of the home fit into its limit: points of the store that was used longest ago go first.
+//! Keeps all stores of a home within its size limit: points of the least recently used store are dropped
+//! first.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +8,23 @@ use takeback_core::rewind::needs_recovery;
 use takeback_store::Timestamp;
 
 use crate::args::Options;
-use crate::commands::room::Home;
+use crate::commands::disk_limits::Home;
 use crate::commands::workspaces::last_activity;
 use crate::error::CommandError;
 use crate::place::{self, Place, Store};
 use crate::size::folder_bytes;
-use crate::stores::{self, Kept};
+use crate::stores::{self, StoreFolder};
 
-/// What was done for the limit of the home.
+/// What was done to keep the home within its limit.
 #[derive(Debug)]
 pub(crate) struct HomeCleanedUp {
-    /// In which workspaces points went, and what was given back there.
+    /// The workspaces that lost points, and the bytes reclaimed in each.
     pub(crate) workspaces: Vec<(PathBuf, CleanedUp)>,
     pub(crate) left: Home,
 }
 
-/// `None`: it fits. Stores that cannot be used just now, and those of folders that are gone, stay as
-/// they are: they may still be wanted.
+/// `None`: the home is within its limit. Stores that cannot be opened now and stores of deleted folders are
+/// left alone: they may still be wanted.
 pub(super) fn fit_home(
     place: &mut Place,
     options: &Options,
@@ -48,7 +49,7 @@ pub(super) fn fit_home(
             place::open_at(&kept.root, &home, Store::MustExist)
                 .and_then(|mut other| fit_into(most, &mut other, clock))
         };
-        // Locked, damaged, of a newer version: it is no worse off than before.
+        // Locked, damaged, or of a newer version: skip it.
         let Ok(Some((done, after))) = done else { continue };
         left.used = (left.used + after).saturating_sub(before);
         stores::remove_sessions(&done.sessions, &home)?;
@@ -59,8 +60,8 @@ pub(super) fn fit_home(
     Ok(Some(HomeCleanedUp { workspaces, left }))
 }
 
-/// What was done, and the bytes that the store then has. `None`: a rewind waits to be finished there,
-/// and that is up to a user who works there.
+/// What was done, and the size of the store afterwards. `None`: the workspace has an unfinished rewind, which
+/// only its user should finish.
 fn fit_into(
     most: u64,
     place: &mut Place,
@@ -76,9 +77,9 @@ fn fit_into(
     Ok(Some((done, store_bytes(&place.workspace))))
 }
 
-/// Those of folders that are there, the one that was used longest ago first.
-fn by_use(home: &Path) -> Vec<Kept> {
-    let mut stores: Vec<(Timestamp, Kept)> = stores::stores(home)
+/// The stores of existing folders, least recently used first.
+fn by_use(home: &Path) -> Vec<StoreFolder> {
+    let mut stores: Vec<(Timestamp, StoreFolder)> = stores::stores(home)
         .into_iter()
         .filter(|kept| kept.root.is_dir())
         .filter_map(|kept| Some((last_activity(&kept.folder)?, kept)))

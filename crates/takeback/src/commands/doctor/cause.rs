@@ -7,23 +7,23 @@ use takeback_agents::{
 };
 use takeback_store::Timestamp;
 
-use super::agent::Place;
+use super::agent::SettingsFile;
 use super::files;
 use super::session::modified;
-use crate::place::shown;
+use crate::place::tilde_path;
 
 /// `places`: the files with hooks in them.
 pub(super) fn cause(
     agent: &AgentKind,
-    places: &[&Place],
+    places: &[&SettingsFile],
     homes: &Homes,
     root: &Path,
 ) -> Option<HookProblem> {
     switched_off(agent, homes, root).or_else(|| distrust(agent, places, homes, root))
 }
 
-/// Why it may be, where nothing can be read that says so.
-pub(super) fn likely(agent: &AgentKind, places: &[&Place]) -> HookProblem {
+/// The likely cause, if no file states it.
+pub(super) fn likely(agent: &AgentKind, places: &[&SettingsFile]) -> HookProblem {
     let of_project = places.iter().all(|place| place.scope == HookScope::Project);
     let (why, next) = match of_project && agent.ignores_untrusted_projects {
         true => (
@@ -40,10 +40,10 @@ pub(super) fn likely(agent: &AgentKind, places: &[&Place]) -> HookProblem {
     HookProblem { why: why.to_owned(), next: next.to_owned() }
 }
 
-/// Whether what decides over hooks was changed after a time: what was then, need not be so any more.
+/// Whether the files that control hooks changed after a time, so that an earlier failure may no longer apply.
 pub(super) fn changed_since(
     agent: &AgentKind,
-    places: &[&Place],
+    places: &[&SettingsFile],
     homes: &Homes,
     root: &Path,
     time: Timestamp,
@@ -58,7 +58,7 @@ fn switched_off(agent: &AgentKind, homes: &Homes, root: &Path) -> Option<HookPro
     settings_of(agent, homes, root).into_iter().find_map(|file| {
         let found = find_hooks(agent, &files::read(&file).ok()?).ok()?;
         let key = found.switched_off?;
-        let file = shown(&file);
+        let file = tilde_path(&file);
         Some(HookProblem {
             why: format!("{key} in {file} turns hooks off"),
             next: format!("Remove {key} from {file}."),
@@ -66,7 +66,7 @@ fn switched_off(agent: &AgentKind, homes: &Homes, root: &Path) -> Option<HookPro
     })
 }
 
-/// Every file in which hooks can be switched off.
+/// Every file that can turn hooks off.
 fn settings_of(agent: &AgentKind, homes: &Homes, root: &Path) -> Vec<PathBuf> {
     let files = &agent.settings;
     let own = agent.home.path(homes);
@@ -78,7 +78,7 @@ fn settings_of(agent: &AgentKind, homes: &Homes, root: &Path) -> Vec<PathBuf> {
 /// Some agents silently ignore hooks that their user has not trusted.
 fn distrust(
     agent: &AgentKind,
-    places: &[&Place],
+    places: &[&SettingsFile],
     homes: &Homes,
     root: &Path,
 ) -> Option<HookProblem> {

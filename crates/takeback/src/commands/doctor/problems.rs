@@ -1,19 +1,18 @@
-//! What went wrong in an agent's hooks lately, in whichever session.
+//! Recent problems of an agent's hooks, in any session.
 
 use takeback_store::Timestamp;
 
-use super::{Health, Told};
+use super::{Finding, Health};
 use crate::heartbeat::{Heartbeat, LATELY_MS, NOT_UNDERSTOOD, Problem};
 use crate::screen::plain;
 use crate::time::ago;
 
-/// Adds the newest problem to what is told about an agent, and how many more there are. `beats`: the
-/// agent's own.
+/// Adds the newest problem to an agent's finding, and the number of others. `beats`: those of the agent.
 pub(super) fn add_problems<'a>(
-    mut told: Told,
+    mut told: Finding,
     beats: impl Iterator<Item = &'a Heartbeat>,
     now: Timestamp,
-) -> Told {
+) -> Finding {
     let mut problems: Vec<(&Problem, &str)> = beats
         .filter_map(|beat| Some((beat.problem.as_ref()?, beat.session.as_str())))
         .filter(|(problem, _)| problem.at.0 > now.0.saturating_sub(LATELY_MS))
@@ -22,11 +21,11 @@ pub(super) fn add_problems<'a>(
     let Some((newest, session)) = problems.pop() else { return told };
     let what = match session {
         NOT_UNDERSTOOD => "an event could not be parsed".to_owned(),
-        session => format!("session {} went wrong", plain(session)),
+        session => format!("problem in session {}", plain(session)),
     };
     let more = match problems.len() {
         0 => String::new(),
-        more => format!(" ({more} more within a week)"),
+        more => format!(" ({more} more in the last week)"),
     };
     let (when, why) = (ago(newest.at, now), plain(&newest.what));
     told.what = format!("{}; {what} {when}: {why}{more}", told.what);

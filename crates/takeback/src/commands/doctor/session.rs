@@ -1,4 +1,4 @@
-//! The newest session that an agent itself has written down.
+//! The newest session in an agent's own records.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -18,9 +18,9 @@ pub(super) struct Session {
     pub(super) last: Timestamp,
 }
 
-/// Names looked at in all, so that years of sessions do not keep anybody waiting.
+/// Directory entries read at most, so that years of sessions do not slow `doctor` down.
 const NAMES: usize = 50_000;
-/// Files that may turn out to be no session's before one is.
+/// Files to try before giving up.
 const TRIES: usize = 8;
 
 pub(super) fn newest(agent: &AgentKind, homes: &Homes) -> Option<Session> {

@@ -12,15 +12,14 @@ use serde_json::Value;
 
 use crate::place::environment;
 
-/// All of them together have this long. A program that has not answered by then is ended, and its version
-/// not known.
+/// How long all programs together may take. A program that has not answered by then is killed, and its
+/// version is unknown.
 const PATIENCE: Duration = Duration::from_millis(600);
-/// Another number of milliseconds, for machines that have much else to do.
+/// Overrides the limit, in milliseconds, for busy machines.
 const PATIENCE_VARIABLE: &str = "TAKEBACK_VERSION_PATIENCE_MS";
 const LONGEST: usize = 40;
 
-/// The versions of these programs, as far as they can be found out: as their packages say, or else as
-/// they say themselves, all at once.
+/// The versions of these programs, if known: from their package, or else from `--version`, run in parallel.
 pub(super) fn versions(programs: impl Iterator<Item = PathBuf>) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut asked = Vec::new();
@@ -32,19 +31,19 @@ pub(super) fn versions(programs: impl Iterator<Item = PathBuf>) -> BTreeMap<Path
     }
     let patience = environment(PATIENCE_VARIABLE).and_then(|it| it.to_str()?.parse().ok());
     let until = Instant::now() + patience.map_or(PATIENCE, Duration::from_millis);
-    for (program, Asked { mut child, answer }) in asked {
+    for (program, VersionQuery { mut child, answer }) in asked {
         let answer = answer.recv_timeout(until.saturating_duration_since(Instant::now()));
         if let Some(version) = answer.ok().and_then(|text| version_in(&text)) {
             found.insert(program, version);
         }
-        // One that has ended cannot be ended again.
+        // A process that has exited cannot be killed.
         drop(child.kill());
         drop(child.wait());
     }
     found
 }
 
-/// Whether a version is older than another; `false` also where that cannot be told.
+/// Whether a version is older than another; `false` if they cannot be compared.
 pub(super) fn is_older(version: &str, than: &str) -> bool {
     let numbers = |version: &str| -> Option<Vec<u64>> {
         let release = version.split(['-', '+']).next()?;
@@ -53,7 +52,7 @@ pub(super) fn is_older(version: &str, than: &str) -> bool {
     matches!((numbers(version), numbers(than)), (Some(version), Some(than)) if version < than)
 }
 
-/// Programs that came with npm lie in a package. To start them all would take seconds.
+/// Programs installed by npm are in a package. Starting them all would take seconds.
 fn of_package(program: &Path) -> Option<String> {
     let program = std::fs::canonicalize(program).ok()?;
     let package = program.ancestors().skip(1).take(3).find_map(|folder| {
@@ -63,7 +62,7 @@ fn of_package(program: &Path) -> Option<String> {
         is_module.then(|| std::fs::read(folder.join("package.json")).ok()).flatten()
     })?;
     let package: Value = serde_json::from_slice(&package).ok()?;
-    // The SDK brings the program along and counts its own versions.
+    // The SDK bundles the program and has its own version number.
     let is_sdk = package["name"].as_str().is_some_and(|name| name.contains("-sdk"));
     if is_sdk {
         return None;
@@ -72,12 +71,12 @@ fn of_package(program: &Path) -> Option<String> {
 }
 
 /// A program that was started with `--version`.
-struct Asked {
+struct VersionQuery {
     child: Child,
     answer: Receiver<String>,
 }
 
-fn ask(program: &Path) -> Option<Asked> {
+fn ask(program: &Path) -> Option<VersionQuery> {
     const MOST: u64 = 64 << 10;
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -86,13 +85,13 @@ fn ask(program: &Path) -> Option<Asked> {
     let (say, answer) = channel();
     let listen = move || {
         let mut bytes = Vec::new();
-        // What was read before an error is all there is.
+        // On an error, use what was read so far.
         drop(out.take(MOST).read_to_end(&mut bytes));
         // After the deadline there is no receiver.
         drop(say.send(String::from_utf8_lossy(&bytes).into_owned()));
     };
     Builder::new().spawn(listen).ok()?;
-    Some(Asked { child, answer })
+    Some(VersionQuery { child, answer })
 }
 
 fn version_in(text: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Why an event is not in the log, and what of it the user is told at once.
+//! Why an event could not be recorded, and whether the agent shows a notice about it.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -6,22 +6,22 @@ use std::path::PathBuf;
 use takeback_core::record::RecordError;
 use takeback_store::{SessionId, StoreError, Timestamp};
 
-use super::whole;
-use crate::error::{CommandError, Trouble, causes, trouble};
-use crate::marker::{ACKNOWLEDGE, Gone};
-use crate::missed::{self, Missed};
+use super::error_chain;
+use crate::error::{CommandError, DiskProblem, causes, disk_problem};
+use crate::marker::{ACKNOWLEDGE, LostHistory};
+use crate::missed_events::{self, MissedEvent};
 
 /// What kept an event out of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
     pub(super) what: String,
-    /// `None`: the heartbeat and the log file are where this is reported.
+    /// `None`: reported only in the heartbeat and the log file.
     pub(super) cause: Option<Cause>,
-    /// The store that the event is not in, and its session; `None`: it never came so far.
+    /// The store that misses the event, and the session; `None`: it failed before the store was known.
     pub(super) missed: Option<(PathBuf, SessionId)>,
 }
 
-/// What keeps every event out of the log until the user does something about it.
+/// A problem that stops all recording until the user fixes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     Full,
@@ -32,7 +32,7 @@ pub(super) enum Cause {
 }
 
 impl Cause {
-    /// As a heartbeat remembers that the user was told.
+    /// The name under which a heartbeat notes that the user was told.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -55,42 +55,42 @@ impl Cause {
         if of_store.is_some() {
             return of_store;
         }
-        Some(match trouble(error)? {
-            Trouble::Full => Self::Full,
-            Trouble::NotAllowed => Self::NotWritable,
-            Trouble::Failing => Self::Failing,
+        Some(match disk_problem(error)? {
+            DiskProblem::Full => Self::Full,
+            DiskProblem::NotAllowed => Self::NotWritable,
+            DiskProblem::Failing => Self::Failing,
         })
     }
 }
 
 impl Failure {
     pub(super) fn of(error: &(dyn Error + 'static)) -> Self {
-        Self { what: whole(error), cause: Cause::of(error), missed: None }
+        Self { what: error_chain(error), cause: Cause::of(error), missed: None }
     }
 
-    /// Leaves word of the event where there is room, so that the next recorder knows of it.
+    /// Notes the event outside the store, so that the next recorder knows of it.
     pub(super) fn note(&self, time: Timestamp) {
         if let Some((store, session)) = &self.missed {
             let told = self.cause.map(|cause| cause.name().to_owned());
             let (session, why) = (session.clone(), self.what.clone());
             let version = env!("CARGO_PKG_VERSION").to_owned();
-            missed::note(store, &Missed { session, at: time, why, told, version });
+            missed_events::add_event(store, &MissedEvent { session, at: time, why, told, version });
         }
     }
 
-    /// The store that is too new for this Takeback.
+    /// The store, if it is too new for this Takeback.
     pub(super) fn refused_by(&self) -> Option<PathBuf> {
         let (store, _) = self.missed.as_ref()?;
         (self.cause == Some(Cause::NewerStore)).then(|| store.clone())
     }
 
-    /// Whether the session's user was told of the cause before, as far as that could be noted.
+    /// Whether the user was already told of the cause in this session, as far as could be noted.
     pub(super) fn was_told(&self, cause: Cause) -> bool {
-        let is_of = |missed: &Missed, session: &SessionId| {
+        let is_of = |missed: &MissedEvent, session: &SessionId| {
             missed.session == *session && missed.told.as_deref() == Some(cause.name())
         };
         self.missed.as_ref().is_some_and(|(store, session)| {
-            missed::noted(store).iter().any(|missed| is_of(missed, session))
+            missed_events::read_events(store).iter().any(|missed| is_of(missed, session))
         })
     }
 }
@@ -119,7 +119,7 @@ impl From<&str> for Failure {
     }
 }
 
-/// What the user is told at once, where the agent shows it.
+/// A message that the agent shows to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Notice {
     pub(super) cause: Cause,
@@ -132,7 +132,7 @@ impl Notice {
         Some(Self { cause: failure.cause?, text })
     }
 
-    pub(super) fn of_loss(gone: &Gone) -> Self {
+    pub(super) fn of_loss(gone: &LostHistory) -> Self {
         let text = format!("Takeback: {}. {ACKNOWLEDGE}", gone.what());
         Self { cause: Cause::HistoryGone, text }
     }

@@ -1,9 +1,9 @@
-//! When a command began to run, of agents that ask for permission and say neither how long the person
+//! Finds out when a command started, for agents that ask for permission but report neither how long the user
 //! took to answer nor how long the command ran.
 //!
-//! The hook that hears of the question starts a process that looks for the command among the agent's
-//! children (`takeback watch-command`). It holds a lock on a file of the question while it looks, and
-//! writes down what it sees. The hook after the call reads that file.
+//! The hook for the question starts a process (`takeback watch-command`) that looks for the command among the
+//! agent's children. While it looks, it holds a lock on the question's file, and it writes there what it
+//! sees. The hook after the call reads that file.
 
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
@@ -18,49 +18,49 @@ use takeback_agents::{AgentKind, HookEvent, HookEventKind, PermissionQuestion};
 use takeback_core::{AgentEvent, process};
 use takeback_store::{Process, Timestamp, disk};
 
-use super::whereabouts::HookRun;
-use super::within::meanwhile;
+use super::deadline::background_command;
+use super::location::HookRun;
 
 const FOLDER: &str = "questions";
 
-/// How often the agent's children are looked at.
+/// How often the agent's children are listed.
 const EVERY: Duration = Duration::from_millis(50);
-/// If looks are further apart, a command may have run unseen.
+/// If two listings are further apart, a command may have run unseen in between.
 const STALLED: Duration = Duration::from_millis(500);
-/// A question that is open for longer is not watched any more.
+/// A question is watched for this long.
 const MOST: Duration = Duration::from_secs(12 * 60 * 60);
 /// The kernel counts the start of a process in hundredths of a second.
 const TICK_MS: i64 = 20;
-/// How long a command that no look found can have run.
+/// The longest time that an unseen command can have run.
 const UNSEEN_MS: i64 = 600;
 
-/// What the process that looks is given on its standard input.
+/// What `watch-command` receives on standard input.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Watched {
+pub(crate) struct WatchRequest {
     file: PathBuf,
     agent: Process,
     command: String,
     asked_at: Timestamp,
 }
 
-/// What was seen of a command. The newest line of a question's file.
+/// What was seen of a command: the last line of a question's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-struct Seen {
+struct CommandSighting {
     /// When it was started.
     began_at: Option<Timestamp>,
-    /// When the first other child of the agent was started. It may be the command in another form.
+    /// When the first other child of the agent was started. It may be the command under another name.
     other_at: Option<Timestamp>,
 }
 
-/// What is known of a call that the person was asked about.
+/// When a call started that the user was asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Began {
+enum StartTime {
     At(Timestamp),
     Unknown,
 }
 
-/// Notes what a hook says of questions, and adds to a call's end when the call began.
-pub(super) fn heed(
+/// Opens and closes questions according to a hook event. At the end of a call, returns when the call started.
+pub(super) fn track(
     home: &Path,
     agent: &'static AgentKind,
     run: &HookRun,
@@ -70,7 +70,7 @@ pub(super) fn heed(
     let questions = Questions { folder: home.join(FOLDER), agent, session: &hook_event.session };
     match &hook_event.kind {
         HookEventKind::PermissionAsked(question) => {
-            // If it cannot be watched, when the command began stays unknown.
+            // If the watcher cannot be started, the start time stays unknown.
             drop(questions.ask(home, question, run.agent, now));
             None
         }
@@ -85,18 +85,18 @@ pub(super) fn heed(
     }
 }
 
-/// When a call that waited for the person began.
+/// When a call that waited for permission started.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CallStart(Began);
+pub(super) struct CallStart(StartTime);
 
 impl CallStart {
     pub(super) fn add_to(self, event: &mut AgentEvent, now: Timestamp) {
         let AgentEvent::AfterTool { report, .. } = event else { return };
         match self.0 {
-            Began::At(at) => {
+            StartTime::At(at) => {
                 report.ran_for = Some(Duration::from_millis((now.0 - at.0).max(0).unsigned_abs()));
             }
-            Began::Unknown => report.waited = true,
+            StartTime::Unknown => report.waited = true,
         }
     }
 }
@@ -132,31 +132,31 @@ impl Questions<'_> {
             return Ok(());
         };
         let command = command.trim().to_owned();
-        let watched = serde_json::to_vec(&Watched { file, agent, command, asked_at })?;
-        let mut child = meanwhile(home)?.arg("watch-command").stdin(Stdio::piped()).spawn()?;
-        child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(&watched))
+        let request = serde_json::to_vec(&WatchRequest { file, agent, command, asked_at })?;
+        let mut child =
+            background_command(home)?.arg("watch-command").stdin(Stdio::piped()).spawn()?;
+        child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(&request))
     }
 
-    /// `None`: the person was not asked. `ended`: when the agent ran the hook after the call.
-    fn answered(&self, question: &PermissionQuestion, ended: Timestamp) -> Option<Began> {
+    /// `None`: the user was not asked. `ended`: when the agent ran the hook after the call.
+    fn answered(&self, question: &PermissionQuestion, ended: Timestamp) -> Option<StartTime> {
         let path = self.file(question);
         let mut file = File::open(&path).ok()?;
         let is_watched = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         let seen = read(&mut file);
         drop(disk::remove_store_file(&path));
-        // One that started with this hook is another hook.
+        // A process that started with this hook is another hook.
         let is_late = |at: Timestamp| at.0 >= ended.0 - UNSEEN_MS;
         Some(match seen {
-            Seen { began_at: Some(at), .. } => Began::At(at),
-            Seen { other_at, .. } if is_watched && other_at.is_none_or(is_late) => {
-                Began::At(Timestamp(ended.0 - UNSEEN_MS))
+            CommandSighting { began_at: Some(at), .. } => StartTime::At(at),
+            CommandSighting { other_at, .. } if is_watched && other_at.is_none_or(is_late) => {
+                StartTime::At(Timestamp(ended.0 - UNSEEN_MS))
             }
-            Seen { .. } => Began::Unknown,
+            CommandSighting { .. } => StartTime::Unknown,
         })
     }
 
-    /// Questions that were refused, or left open. Who looks for their commands sees that the file is
-    /// gone.
+    /// Deletes the files of refused and open questions. Their watchers then stop.
     fn forget(&self) {
         let Ok(names) = std::fs::read_dir(&self.folder) else { return };
         let prefix = self.prefix();
@@ -172,36 +172,36 @@ fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
 }
 
-fn read(file: &mut File) -> Seen {
+fn read(file: &mut File) -> CommandSighting {
     let mut text = String::new();
     let read = file.read_to_string(&mut text);
     let last = text.lines().last().filter(|_| read.is_ok());
     last.and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default()
 }
 
-fn write(file: &mut File, seen: Seen) -> io::Result<()> {
+fn write(file: &mut File, seen: CommandSighting) -> io::Result<()> {
     disk::append(file, format!("{}\n", serde_json::to_string(&seen)?).as_bytes())
 }
 
 /// `watch-command`: looks for a command among an agent's children until it is found, the question is
-/// answered, or the agent is gone.
+/// answered, or the agent exits.
 pub(crate) fn watch_command() -> u8 {
     let mut given = Vec::new();
-    let watched = io::stdin().lock().take(super::LONGEST).read_to_end(&mut given);
-    let watched = watched.and_then(|_| Ok(serde_json::from_slice::<Watched>(&given)?));
-    u8::from(watched.and_then(|watched| watch(&watched, STALLED)).is_err())
+    let request = io::stdin().lock().take(super::LONGEST).read_to_end(&mut given);
+    let request = request.and_then(|_| Ok(serde_json::from_slice::<WatchRequest>(&given)?));
+    u8::from(request.and_then(|request| watch(&request, STALLED)).is_err())
 }
 
-/// `stalled`: a look that comes later than this after the one before is the last.
-fn watch(watched: &Watched, stalled: Duration) -> io::Result<()> {
-    let mut file = disk::open_private_file(&watched.file)?;
+/// `stalled`: stops if more than this passed since the last listing.
+fn watch(request: &WatchRequest, stalled: Duration) -> io::Result<()> {
+    let mut file = disk::open_private_file(&request.file)?;
     file.lock()?;
-    let mut seen = Seen::default();
+    let mut seen = CommandSighting::default();
     let (begun, mut looked) = (Instant::now(), None::<Instant>);
     let mut known = HashSet::new();
-    while begun.elapsed() < MOST && is_open(watched, &file) {
-        for child in children(watched)? {
-            match what_is(child, watched, &known) {
+    while begun.elapsed() < MOST && is_open(request, &file) {
+        for child in children(request)? {
+            match classify_child(child, request, &known) {
                 Child::Known => {}
                 Child::Command(at) => {
                     seen.began_at = Some(at);
@@ -209,7 +209,7 @@ fn watch(watched: &Watched, stalled: Duration) -> io::Result<()> {
                 }
                 Child::Other(at) => {
                     known.insert(child);
-                    // What is there at the first look has nothing to do with the question.
+                    // Children that exist at the first listing have nothing to do with the question.
                     if looked.is_some() && seen.other_at.is_none() {
                         seen.other_at = Some(at);
                         write(&mut file, seen)?;
@@ -227,37 +227,37 @@ fn watch(watched: &Watched, stalled: Duration) -> io::Result<()> {
 }
 
 enum Child {
-    /// It was seen before, or it is not what it will be yet.
+    /// Seen before, or still before its `exec`.
     Known,
     Command(Timestamp),
     Other(Timestamp),
 }
 
-fn what_is(child: u32, watched: &Watched, known: &HashSet<u32>) -> Child {
+fn classify_child(child: u32, request: &WatchRequest, known: &HashSet<u32>) -> Child {
     if known.contains(&child) {
         return Child::Known;
     }
     let (line, agents) =
-        (process::command_line_of(child), process::command_line_of(watched.agent.pid));
+        (process::command_line_of(child), process::command_line_of(request.agent.pid));
     let (Some(line), Some(at)) = (line, process::started_at(child)) else { return Child::Known };
-    let command = watched.command.as_bytes();
+    let command = request.command.as_bytes();
     let has_command = line.windows(command.len().max(1)).any(|part| part == command);
     match has_command {
-        true if at.0 + TICK_MS >= watched.asked_at.0 => Child::Command(at),
-        // A copy of the agent, which becomes another program in a moment.
+        true if at.0 + TICK_MS >= request.asked_at.0 => Child::Command(at),
+        // A fork of the agent that has not called `exec` yet.
         _ if Some(&line) == agents.as_ref() => Child::Known,
         _ => Child::Other(at),
     }
 }
 
-fn children(watched: &Watched) -> io::Result<Vec<u32>> {
-    process::children_of(watched.agent.pid).ok_or_else(|| io::ErrorKind::Unsupported.into())
+fn children(request: &WatchRequest) -> io::Result<Vec<u32>> {
+    process::children_of(request.agent.pid).ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
-/// Whether the agent still runs and the question was not taken away.
-fn is_open(watched: &Watched, file: &File) -> bool {
+/// Whether the agent still runs and the question's file still exists.
+fn is_open(request: &WatchRequest, file: &File) -> bool {
     let is_there = file.metadata().is_ok_and(|found| found.nlink() > 0);
-    is_there && process::is_alive(watched.agent)
+    is_there && process::is_alive(request.agent)
 }
 
 #[cfg(test)]
@@ -301,23 +301,27 @@ mod tests {
         Questions { folder: folder.to_owned(), agent: &takeback_agents::GEMINI, session: "s" }
     }
 
-    /// The file of a question, and who looks for its command.
-    fn watched(folder: &Path, agent: &Agent, command: &str) -> JoinHandle<io::Result<()>> {
+    /// Creates a question's file and starts its watcher.
+    fn request(folder: &Path, agent: &Agent, command: &str) -> JoinHandle<io::Result<()>> {
         let file = questions(folder).file(&PermissionQuestion::Command(command.to_owned()));
         disk::replace_private_file(&file, b"").expect("a file");
-        let watched =
-            Watched { file, agent: agent.process, command: command.to_owned(), asked_at: now() };
-        let path = watched.file.clone();
-        let watcher = std::thread::spawn(move || watch(&watched, Duration::from_secs(60)));
+        let request = WatchRequest {
+            file,
+            agent: agent.process,
+            command: command.to_owned(),
+            asked_at: now(),
+        };
+        let path = request.file.clone();
+        let watcher = std::thread::spawn(move || watch(&request, Duration::from_secs(60)));
         while File::open(&path).expect("it is there").try_lock_shared().is_ok() {
             std::thread::sleep(EVERY);
         }
-        // And has looked.
+        // Wait until it has listed the children once.
         std::thread::sleep(EVERY);
         watcher
     }
 
-    fn answered(folder: &Path, command: &str, ended: Timestamp) -> Option<Began> {
+    fn answered(folder: &Path, command: &str, ended: Timestamp) -> Option<StartTime> {
         questions(folder).answered(&PermissionQuestion::Command(command.to_owned()), ended)
     }
 
@@ -325,12 +329,12 @@ mod tests {
     fn a_command_begins_when_its_process_does() {
         let dir = tempfile::tempdir().expect("a folder");
         let mut agent = Agent::start();
-        let watcher = watched(dir.path(), &agent, "sleep 1.5");
+        let watcher = request(dir.path(), &agent, "sleep 1.5");
         let before = now();
         agent.runs("sleep 1.5");
         watcher.join().expect("it ends").expect("it was found");
         let found = now();
-        let Some(Began::At(at)) = answered(dir.path(), "sleep 1.5", Timestamp(found.0 + 9_000))
+        let Some(StartTime::At(at)) = answered(dir.path(), "sleep 1.5", Timestamp(found.0 + 9_000))
         else {
             panic!("unknown")
         };
@@ -342,9 +346,9 @@ mod tests {
     fn a_command_that_no_look_found_was_short() {
         let dir = tempfile::tempdir().expect("a folder");
         let agent = Agent::start();
-        let watcher = watched(dir.path(), &agent, "echo made > made.txt");
+        let watcher = request(dir.path(), &agent, "echo made > made.txt");
         let ended = Timestamp(now().0 + 9_000);
-        let short = Began::At(Timestamp(ended.0 - UNSEEN_MS));
+        let short = StartTime::At(Timestamp(ended.0 - UNSEEN_MS));
         assert_eq!(answered(dir.path(), "echo made > made.txt", ended), Some(short));
         watcher.join().expect("it ends with its question").expect("it looked");
     }
@@ -353,14 +357,14 @@ mod tests {
     fn when_it_began_is_not_known_if_it_may_have_been_another_process() {
         let dir = tempfile::tempdir().expect("a folder");
         let mut agent = Agent::start();
-        let watcher = watched(dir.path(), &agent, "make it");
+        let watcher = request(dir.path(), &agent, "make it");
         agent.runs("sleep 1");
         let file = questions(dir.path()).file(&PermissionQuestion::Command("make it".to_owned()));
         while std::fs::read(&file).expect("it is there").is_empty() {
             std::thread::sleep(EVERY);
         }
         let began = answered(dir.path(), "make it", Timestamp(now().0 + 9_000));
-        assert_eq!(began, Some(Began::Unknown));
+        assert_eq!(began, Some(StartTime::Unknown));
         watcher.join().expect("it ends with its question").expect("it looked");
     }
 
@@ -369,7 +373,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let file = questions(dir.path()).file(&PermissionQuestion::Command("make it".to_owned()));
         disk::replace_private_file(&file, b"").expect("a file");
-        assert_eq!(answered(dir.path(), "make it", now()), Some(Began::Unknown));
+        assert_eq!(answered(dir.path(), "make it", now()), Some(StartTime::Unknown));
     }
 
     #[test]
@@ -378,9 +382,9 @@ mod tests {
         let mut agent = Agent::start();
         agent.runs("sleep 1.7");
         std::thread::sleep(Duration::from_millis(100));
-        let watcher = watched(dir.path(), &agent, "sleep 1.7");
+        let watcher = request(dir.path(), &agent, "sleep 1.7");
         let ended = Timestamp(now().0 + 9_000);
-        let short = Began::At(Timestamp(ended.0 - UNSEEN_MS));
+        let short = StartTime::At(Timestamp(ended.0 - UNSEEN_MS));
         assert_eq!(answered(dir.path(), "sleep 1.7", ended), Some(short));
         watcher.join().expect("it ends with its question").expect("it looked");
     }
@@ -389,13 +393,13 @@ mod tests {
     fn a_question_that_was_refused_is_forgotten_and_an_agent_that_ended_asks_nothing() {
         let dir = tempfile::tempdir().expect("a folder");
         let agent = Agent::start();
-        let refused = watched(dir.path(), &agent, "rm it");
+        let refused = request(dir.path(), &agent, "rm it");
         questions(dir.path()).forget();
         refused.join().expect("it ends with its question").expect("it looked");
         assert_eq!(answered(dir.path(), "rm it", now()), None);
-        let left_open = watched(dir.path(), &agent, "rm it");
+        let left_open = request(dir.path(), &agent, "rm it");
         drop(agent);
-        // The last look may find no agent any more.
+        // The last listing may find that the agent has exited.
         drop(left_open.join().expect("it ends with the agent"));
     }
 }

@@ -1,4 +1,4 @@
-//! `import --from claude`: what Claude Code kept of its sessions becomes points.
+//! `import --from claude`: makes points from Claude Code's own session history.
 
 use std::collections::HashSet;
 use std::io::{self, Write as _};
@@ -10,18 +10,18 @@ use takeback_agents::{
 use takeback_core::exchange::{BundleLimits, Imported, Outside, Story, StoryError, Trial};
 use takeback_store::WorkPath;
 
-use super::{answer, brought, refused, tell};
+use super::{answer, import_bundle, print_summary, refused};
 use crate::answers;
 use crate::args::{ImportArgs, Options};
 use crate::error::{CommandError, Kind};
-use crate::place::{self, Here, Store};
+use crate::place::{self, Location, Store};
 use crate::progress;
 use crate::screen::{HINT, Screen, WARNING, count, name, plain_bytes, width, wrap};
 
-/// What of the sessions does not come along, and why.
+/// Counts of what is not imported, by reason.
 #[derive(Default)]
-struct Passed {
-    /// Prompts that have a point here.
+struct SkipCounts {
+    /// Prompts that already have a point here.
     known: usize,
     without_files: usize,
     damaged_lines: usize,
@@ -34,30 +34,32 @@ pub(super) fn import(
     args: &ImportArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let here = place::here(options)?;
+    let location = place::locate(options)?;
     let reading = progress::spinner("Reading Claude Code's sessions");
-    let (mut story, mut passed) = read(&here, args)?;
+    let (mut story, mut skipped) = read(&location, args)?;
     drop(reading);
-    passed.known = story.drop_known(known_messages(options)?);
+    skipped.known = story.drop_known(known_messages(options)?);
     if story.sessions.is_empty() {
-        return nothing(&passed, &here, screen);
+        return nothing(&skipped, &location, screen);
     }
     let outside = if args.include_ignored { Outside::Accept } else { Outside::Refuse };
     let limits = BundleLimits { contents: args.max_size, outside };
     let from = Path::new("Claude Code's file history");
     let told =
-        story.told(&here.root, &limits, tempfile::tempfile()?).map_err(|error| match error {
-            StoryError::Bundle(error) => refused(from, error),
-            error => CommandError::new(Kind::Error, error).hint("Nothing was imported."),
-        })?;
-    (passed.lost, passed.outside) = (told.lost, told.outside);
+        story.told(&location.root, &limits, tempfile::tempfile()?).map_err(
+            |error| match error {
+                StoryError::Bundle(error) => refused(from, error),
+                error => CommandError::new(Kind::Error, error).hint("Nothing was imported."),
+            },
+        )?;
+    (skipped.lost, skipped.outside) = (told.lost, told.outside);
     let trial = if args.dry_run { Trial::DryRun } else { Trial::ForReal };
-    let imported = brought(options, &told.bundle, trial, from)?;
+    let imported = import_bundle(options, &told.bundle, trial, from)?;
     if screen.json {
-        screen.json(&answer_of(&imported, &passed))?;
+        screen.json(&answer_of(&imported, &skipped))?;
     } else if !screen.quiet {
-        tell(&imported, trial, screen)?;
-        say_passed(&passed, screen)?;
+        print_summary(&imported, trial, screen)?;
+        print_skipped(&skipped, screen)?;
         if trial == Trial::ForReal {
             writeln!(
                 screen.out,
@@ -69,16 +71,16 @@ pub(super) fn import(
     Ok(0)
 }
 
-/// The sessions that are asked for, the oldest first.
-fn read(here: &Here, args: &ImportArgs) -> Result<(Story, Passed), CommandError> {
+/// Reads the requested sessions, oldest first.
+fn read(location: &Location, args: &ImportArgs) -> Result<(Story, SkipCounts), CommandError> {
     let config = config()?;
     let failed = |error: ClaudeHistoryError| CommandError::new(Kind::Error, error);
     let mut sessions: Vec<PastSession> = Vec::new();
     match &args.file {
         None => {
-            for file in claude_transcripts(&config, &here.root).map_err(failed)? {
+            for file in claude_transcripts(&config, &location.root).map_err(failed)? {
                 let session = past_session(&config, &file).map_err(failed)?;
-                sessions.extend(session.filter(|past| past.folder.starts_with(&here.root)));
+                sessions.extend(session.filter(|past| past.folder.starts_with(&location.root)));
             }
         }
         Some(asked) => {
@@ -87,15 +89,15 @@ fn read(here: &Here, args: &ImportArgs) -> Result<(Story, Passed), CommandError>
         }
     }
     sessions.sort_by_key(|past| past.session.started_at);
-    let mut passed = Passed::default();
+    let mut skipped = SkipCounts::default();
     for past in &sessions {
-        passed.without_files += past.without_files;
-        passed.damaged_lines += past.damaged_lines;
+        skipped.without_files += past.without_files;
+        skipped.damaged_lines += past.damaged_lines;
     }
-    Ok((Story { sessions: sessions.into_iter().map(|past| past.session).collect() }, passed))
+    Ok((Story { sessions: sessions.into_iter().map(|past| past.session).collect() }, skipped))
 }
 
-/// Where Claude Code keeps its things.
+/// Claude Code's folder.
 fn config() -> Result<PathBuf, CommandError> {
     let own = place::environment("CLAUDE_CONFIG_DIR").map(PathBuf::from);
     own.or_else(|| Some(place::user_home()?.join(".claude"))).ok_or_else(|| {
@@ -104,7 +106,7 @@ fn config() -> Result<PathBuf, CommandError> {
     })
 }
 
-/// The transcript that is meant: a file, or a session's.
+/// The requested transcript: a file, or that of a session.
 fn found(config: &Path, asked: &Path) -> Result<PathBuf, CommandError> {
     let name = asked.to_str().filter(|name| !name.contains('/') && !name.ends_with(".jsonl"));
     let Some(session) = name else { return Ok(asked.to_owned()) };
@@ -117,7 +119,7 @@ fn found(config: &Path, asked: &Path) -> Result<PathBuf, CommandError> {
     })
 }
 
-/// A transcript that lies where Claude Code puts it has its copies beside it, whichever is its home.
+/// For a transcript in a Claude Code folder, that folder: its file copies are there, too.
 fn folder_of(config: &Path, file: &Path) -> PathBuf {
     let real = std::fs::canonicalize(file);
     let above = real.ok().and_then(|file| file.ancestors().nth(3).map(Path::to_owned));
@@ -135,51 +137,55 @@ fn known_messages(options: &Options) -> Result<impl Fn(&str) -> bool, CommandErr
     Ok(move |message: &str| known.contains(message))
 }
 
-fn nothing(passed: &Passed, here: &Here, screen: &mut Screen) -> Result<u8, CommandError> {
+fn nothing(
+    skipped: &SkipCounts,
+    location: &Location,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     let none =
         Imported { points: Vec::new(), sessions: Vec::new(), changes: 0, blobs: 0, steps: 0 };
     if screen.json {
-        screen.json(&answer_of(&none, passed))?;
+        screen.json(&answer_of(&none, skipped))?;
     } else if !screen.quiet {
-        let root = plain_bytes(here.root.as_os_str().as_encoded_bytes());
-        if passed.known > 0 {
+        let root = plain_bytes(location.root.as_os_str().as_encoded_bytes());
+        if skipped.known > 0 {
             writeln!(screen.out, "Nothing new.")?;
         } else {
             writeln!(screen.out, "Claude Code saved no session's files in {root}.")?;
         }
-        say_passed(passed, screen)?;
+        print_skipped(skipped, screen)?;
     }
     Ok(Kind::Nothing as u8)
 }
 
-fn answer_of(imported: &Imported, passed: &Passed) -> answers::ImportAnswer {
+fn answer_of(imported: &Imported, skipped: &SkipCounts) -> answers::ImportAnswer {
     let mut answer = answer(imported);
     for (answer, point) in answer.points.iter_mut().zip(&imported.points) {
-        // Only its messages mean something where it comes from.
+        // Only message ids mean something to Claude Code.
         answer.was = None;
         answer.message_ids = Some(point.message_ids.clone());
     }
     answer.passed_over = Some(answers::ImportSkips {
-        known: passed.known,
-        without_files: passed.without_files,
-        damaged_lines: passed.damaged_lines,
-        lost: passed.lost.iter().map(answers::path).collect(),
-        outside: passed.outside.iter().map(|path| answers::place(path)).collect(),
+        known: skipped.known,
+        without_files: skipped.without_files,
+        damaged_lines: skipped.damaged_lines,
+        lost: skipped.lost.iter().map(answers::path).collect(),
+        outside: skipped.outside.iter().map(|path| answers::place(path)).collect(),
     });
     answer
 }
 
-fn say_passed(passed: &Passed, screen: &mut Screen) -> io::Result<()> {
+fn print_skipped(skipped: &SkipCounts, screen: &mut Screen) -> io::Result<()> {
     let mut said = Vec::new();
     let mut say = |n: usize, what: &str, text: &str| {
         if n > 0 {
             said.push(format!("{} {text}", count(n, what)));
         }
     };
-    say(passed.known, "prompt", "skipped: already imported.");
-    say(passed.without_files, "prompt", "skipped: Claude Code saved no files.");
-    say(passed.damaged_lines, "line", "of its transcripts skipped: damaged.");
-    let (lost, outside) = (passed.lost.len(), passed.outside.len());
+    say(skipped.known, "prompt", "skipped: already imported.");
+    say(skipped.without_files, "prompt", "skipped: Claude Code saved no files.");
+    say(skipped.damaged_lines, "line", "of its transcripts skipped: damaged.");
+    let (lost, outside) = (skipped.lost.len(), skipped.outside.len());
     say(outside, "file", "outside the workspace left out. --include-ignored includes them.");
     say(lost, "file", "cannot be restored at every point, because copies are gone:");
     for text in said {
@@ -189,7 +195,7 @@ fn say_passed(passed: &Passed, screen: &mut Screen) -> io::Result<()> {
     }
     const MOST: usize = 5;
     let most = if screen.verbose { lost } else { MOST };
-    for path in passed.lost.iter().take(most) {
+    for path in skipped.lost.iter().take(most) {
         writeln!(screen.out, "  {}", name(path))?;
     }
     if lost > most {

@@ -1,33 +1,34 @@
-//! Settings files become what was planned.
+//! Writes the planned settings files.
 //!
-//! In this order, so that whatever is cut off leaves a file that is whole and can be had back: the bytes of
-//! before beside it, the note of what will be there, the file itself. Out of it the other way round.
+//! The order makes a crash harmless, since the file is always complete and can be restored: first the backup
+//! of the original bytes, then the record of the new contents, then the file itself. `uninstall` works in
+//! reverse order.
 
 use std::path::Path;
 
 use takeback_agents::AgentKind;
 use takeback_store::Digest;
 
-use super::plan::{After, Direction, Planned};
+use super::plan::{Direction, NewContents, SettingsChange};
 use crate::error::CommandError;
 use crate::foreign_file::{FileError, ForeignFile};
-use crate::installed::{self, Installed, back_up, backup_of};
+use crate::install_record::{self, InstallRecord, back_up, backup_of};
 use crate::time::now;
 
-/// Does what can be done; what cannot be done says why in its place.
+/// Applies each change; a change that fails is replaced by its error.
 pub(super) fn apply(
-    planned: &mut [Planned],
+    planned: &mut [SettingsChange],
     direction: Direction,
     home: &Path,
 ) -> Result<(), CommandError> {
-    let _alone = installed::hold(home)?;
+    let _alone = install_record::lock_installs(home)?;
     for one in planned {
         let (Some(file), Ok(after)) = (&one.file, &one.after) else { continue };
         let swept = file.sweep().map_err(CommandError::from);
         let done = match (direction, after) {
-            (Direction::In, After::AsItIs) => Ok(()),
-            (Direction::Out, After::AsItIs) => tidy(file, home),
-            (Direction::In, After::Bytes(bytes)) => put_in(one.agent, file, bytes, home),
+            (Direction::In, NewContents::Unchanged) => Ok(()),
+            (Direction::Out, NewContents::Unchanged) => tidy(file, home),
+            (Direction::In, NewContents::Bytes(bytes)) => put_in(one.agent, file, bytes, home),
             (_, after) => take_out(file, after, home),
         };
         let backup = backup_of(&file.path);
@@ -51,19 +52,19 @@ fn put_in(
             CommandError::from(error).hint("Nothing was changed in your settings.")
         }
     };
-    let known = Installed::of(&file.path, home);
+    let known = InstallRecord::of(&file.path, home);
     let before = file.bytes.as_deref().map(Digest::of);
     let after = Some(Digest::of(bytes));
     let installed = match known {
-        // Only Takeback has changed it since the first time.
+        // Only Takeback has changed the file since the first install.
         Some(known) if known.after == before || known.before == before => {
-            Installed { after, ..known }
+            InstallRecord { after, ..known }
         }
-        Some(known) => Installed { after: None, ..known },
-        None => Installed {
+        Some(known) => InstallRecord { after: None, ..known },
+        None => InstallRecord {
             at: now(),
             file: file.path.to_string_lossy().into_owned(),
-            // What stood in a file of Takeback's own was Takeback's.
+            // A file that only Takeback uses has no original contents.
             before: before.filter(|_| !agent.install.is_own_file()),
             after,
             folders: file.missing_folders().len(),
@@ -72,33 +73,33 @@ fn put_in(
     if let Some(before) = &file.bytes
         && installed.before.is_some()
     {
-        back_up(&file.path, before).map_err(failed("keeping a copy beside"))?;
+        back_up(&file.path, before).map_err(failed("writing a backup of"))?;
     }
-    installed.note(&file.path, home).map_err(failed("noting the change to"))?;
+    installed.note(&file.path, home).map_err(failed("recording the change to"))?;
     Ok(file.replace(bytes)?)
 }
 
-fn take_out(file: &ForeignFile, after: &After, home: &Path) -> Result<(), CommandError> {
-    let folders = Installed::of(&file.path, home).map_or(0, |installed| installed.folders);
+fn take_out(file: &ForeignFile, after: &NewContents, home: &Path) -> Result<(), CommandError> {
+    let folders = InstallRecord::of(&file.path, home).map_or(0, |installed| installed.folders);
     match after {
-        After::AsItIs => {}
-        After::Bytes(bytes) => file.replace(bytes)?,
-        After::Gone => file.remove()?,
+        NewContents::Unchanged => {}
+        NewContents::Bytes(bytes) => file.replace(bytes)?,
+        NewContents::Removed => file.remove()?,
     }
-    installed::forget(&file.path, home)?;
-    if *after == After::Gone {
-        installed::remove_empty_folders(&file.path, folders)?;
+    install_record::forget(&file.path, home)?;
+    if *after == NewContents::Removed {
+        install_record::remove_empty_folders(&file.path, folders)?;
     }
     Ok(())
 }
 
-/// Nothing of Takeback's is in it any more: the user removed it by hand, or an `uninstall` was cut
-/// off. A copy that is not the one of before the first change is left.
+/// Cleans up when the file has no Takeback hooks: the user removed them, or an `uninstall` was interrupted. A
+/// backup that is not the original is left alone.
 fn tidy(file: &ForeignFile, home: &Path) -> Result<(), CommandError> {
-    if let Some(installed) = Installed::of(&file.path, home) {
+    if let Some(installed) = InstallRecord::of(&file.path, home) {
         let backup = std::fs::read(backup_of(&file.path)).ok();
         if backup.as_deref().map(Digest::of) == installed.before {
-            installed::forget(&file.path, home)?;
+            install_record::forget(&file.path, home)?;
         }
     }
     Ok(())

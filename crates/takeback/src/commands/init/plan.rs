@@ -1,4 +1,4 @@
-//! What is to become of each settings file.
+//! Plans the change to each settings file.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use takeback_store::Digest;
 use crate::answers::{self, InitChange};
 use crate::error::{CommandError, Kind};
 use crate::foreign_file::{FileError, ForeignFile};
-use crate::installed::{Installed, backup_of};
+use crate::install_record::{InstallRecord, backup_of};
 use crate::installed_agents;
 use crate::place;
 
@@ -20,98 +20,106 @@ pub(super) enum Direction {
     Out,
 }
 
-pub(super) struct Site<'a> {
+pub(super) struct InitContext<'a> {
     pub(super) homes: &'a Homes,
     pub(super) root: &'a Path,
-    /// Takeback's.
+    /// Takeback's home.
     pub(super) home: &'a Path,
     pub(super) scope: HookScope,
 }
 
-/// A settings file, and what is to become of it.
-pub(super) struct Planned {
+/// A settings file and its planned change.
+pub(super) struct SettingsChange {
     pub(super) agent: &'static AgentKind,
-    /// As the agent knows it.
+    /// The path that the agent uses; it may be a link.
     pub(super) path: PathBuf,
     pub(super) file: Option<ForeignFile>,
-    pub(super) after: Result<After, CommandError>,
-    /// Where the bytes of before lie, once they do.
+    pub(super) after: Result<NewContents, CommandError>,
+    /// Where the original bytes are backed up.
     pub(super) backup: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum After {
-    AsItIs,
+pub(super) enum NewContents {
+    Unchanged,
     Bytes(Vec<u8>),
-    Gone,
+    Removed,
 }
 
-pub(super) fn plan(agent: &'static AgentKind, direction: Direction, site: &Site<'_>) -> Planned {
-    let path = agent.hooks_file(site.scope, site.homes, site.root);
-    let mode = if site.scope == HookScope::User { 0o600 } else { 0o644 };
+pub(super) fn plan(
+    agent: &'static AgentKind,
+    direction: Direction,
+    context: &InitContext<'_>,
+) -> SettingsChange {
+    let path = agent.hooks_file(context.scope, context.homes, context.root);
+    let mode = if context.scope == HookScope::User { 0o600 } else { 0o644 };
     let read = ForeignFile::read(&path, mode).map_err(CommandError::from);
     let (file, after) = match read {
         Err(error) => (None, Err(error)),
         Ok(file) => {
             let after = match direction {
                 Direction::In => put_in(agent, &file),
-                Direction::Out => take_out(agent, &file, site),
+                Direction::Out => take_out(agent, &file, context),
             };
             (Some(file), after.map_err(|error| about(error, &path)))
         }
     };
-    Planned { agent, path, file, after, backup: None }
+    SettingsChange { agent, path, file, after, backup: None }
 }
 
-fn put_in(agent: &AgentKind, file: &ForeignFile) -> Result<After, CommandError> {
+fn put_in(agent: &AgentKind, file: &ForeignFile) -> Result<NewContents, CommandError> {
     let word = installed_agents::own_word()?;
     let program = HookProgram { word: &word, runs: &installed_agents::runs };
     Ok(match add_hooks(agent, file.bytes.as_deref(), &program)? {
-        None => After::AsItIs,
+        None => NewContents::Unchanged,
         Some(after) => {
             file.may_be_replaced()?;
-            After::Bytes(after)
+            NewContents::Bytes(after)
         }
     })
 }
 
-fn take_out(agent: &AgentKind, file: &ForeignFile, site: &Site<'_>) -> Result<After, CommandError> {
-    let Some(now) = &file.bytes else { return Ok(After::AsItIs) };
+fn take_out(
+    agent: &AgentKind,
+    file: &ForeignFile,
+    context: &InitContext<'_>,
+) -> Result<NewContents, CommandError> {
+    let Some(now) = &file.bytes else { return Ok(NewContents::Unchanged) };
     let backup = std::fs::read(backup_of(&file.path)).ok();
-    let exact = Installed::of(&file.path, site.home)
+    let exact = InstallRecord::of(&file.path, context.home)
         .filter(|installed| installed.after == Some(Digest::of(now)))
         .filter(|installed| installed.before == backup.as_deref().map(Digest::of));
     if exact.is_some() {
         file.may_be_replaced()?;
-        return Ok(backup.map_or(After::Gone, After::Bytes));
+        return Ok(backup.map_or(NewContents::Removed, NewContents::Bytes));
     }
     Ok(match remove_hooks(agent, now, backup.as_deref())? {
-        Remainder::Same => After::AsItIs,
+        Remainder::Same => NewContents::Unchanged,
         Remainder::Rest(rest) => {
             file.may_be_replaced()?;
-            After::Bytes(rest)
+            NewContents::Bytes(rest)
         }
-        Remainder::Nothing => After::Gone,
+        Remainder::Nothing => NewContents::Removed,
     })
 }
 
-impl Planned {
+impl SettingsChange {
     pub(super) fn before(&self) -> Option<&Vec<u8>> {
         self.file.as_ref()?.bytes.as_ref()
     }
 
-    /// The file, as people write it.
-    pub(super) fn shown(&self) -> String {
-        place::shown(&self.path)
+    /// The path for display.
+    pub(super) fn tilde_path(&self) -> String {
+        place::tilde_path(&self.path)
     }
 
     pub(super) fn answer(&self) -> answers::InitAgent {
         let change = match &self.after {
             Err(_) => InitChange::Failed,
-            Ok(After::AsItIs) => InitChange::None,
-            Ok(After::Bytes(_)) if self.before().is_none() => InitChange::Created,
-            Ok(After::Bytes(_)) => InitChange::Changed,
-            Ok(After::Gone) => InitChange::Removed,
+            Ok(NewContents::Unchanged) => InitChange::None,
+            Ok(NewContents::Bytes(_)) if self.before().is_none() => InitChange::Created,
+            Ok(NewContents::Bytes(_)) => InitChange::Changed,
+            Ok(NewContents::Removed) => InitChange::Removed,
         };
         let error = self.after.as_ref().err();
         answers::InitAgent {
@@ -125,7 +133,7 @@ impl Planned {
     }
 }
 
-/// Names the file that an error is about.
+/// Adds the file's path to an error.
 fn about(error: CommandError, path: &Path) -> CommandError {
     match error.source.downcast::<SettingsError>() {
         Ok(source) => {
@@ -135,12 +143,12 @@ fn about(error: CommandError, path: &Path) -> CommandError {
                      was written."
                 }
                 SettingsError::NotJson { .. } | SettingsError::NotText => {
-                    "Fix it there and try again; nothing was written."
+                    "Fix the file and try again; nothing was written."
                 }
                 SettingsError::Foreign => "Move it away and try again; nothing was written.",
                 _ => "Nothing was written.",
             };
-            let text = format!("{} cannot be used: {source}", place::shown(path));
+            let text = format!("{} cannot be used: {source}", place::tilde_path(path));
             CommandError::new(Kind::Error, text).hint(hint)
         }
         Err(source) => CommandError { source, ..error },
@@ -161,7 +169,7 @@ impl From<FileError> for CommandError {
             FileError::LeadsNowhere { .. } => "Create the file it points to, or remove the link.",
             FileError::ManyNames { .. } => "Make it a file of its own, or a symbolic link.",
             FileError::NotAFile { .. } | FileError::TooLarge { .. } => "Move it aside.",
-            FileError::Io { .. } => "Make the folder and the file writable for you.",
+            FileError::Io { .. } => "Make the folder and the file writable.",
         };
         Self::new(Kind::Error, error).hint(hint)
     }

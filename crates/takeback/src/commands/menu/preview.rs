@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::screen::{count, name};
 use crate::session_name::SessionNames;
 
-/// A preview is for a look, not for reading a whole library.
+/// Limits of a preview, which is only for a quick look.
 const LINES_MAX: usize = 2000;
 pub(super) const FILES_MAX: usize = 500;
 

@@ -1,4 +1,4 @@
-//! Questions about files that may be the agent's or the person's, before a rewind.
+//! Asks, before a rewind, about changes that may be the agent's or the user's.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write as _};
@@ -15,22 +15,22 @@ use crate::screen::{
     HINT, Screen, WARNING, count, name, plain, shorten, shorten_path, width, wrap,
 };
 
-/// More questions than this are a nuisance; `--take` and `--mine` take patterns.
+/// Asks at most this many questions; `--take` and `--mine` accept patterns.
 const MOST_GROUPS: usize = 5;
 /// Paths listed of each group.
 const MOST_PATHS: usize = 10;
 
-/// Unclear paths that changed after the same call began.
+/// Unclear paths that changed after the same call started.
 struct Group<'a> {
-    /// The call's command or tool, and what is known of its end; `None`: no single call is suspected.
+    /// The call's command or tool, and what is known about its end; `None`: several calls are possible.
     call: Option<(String, &'static str)>,
     paths: BTreeSet<&'a WorkPath>,
     has_folder: bool,
 }
 
-/// Asks about each group of unclear paths and puts the answers into the request. Answers whether that
-/// changed it.
-pub(super) fn ask_whose(
+/// Asks about each group of unclear paths and adds the answers to the request. Returns whether that changed
+/// it.
+pub(super) fn ask_authors(
     store: &dyn Store,
     plan: &Plan,
     request: &mut RewindRequest,
@@ -138,7 +138,7 @@ fn is_unclear(step: &Step) -> bool {
     step.unclear.is_some() || matches!(step.verdict, Verdict::Ambiguous { .. })
 }
 
-/// The last call that may have changed it and whose end is not known, and its tool.
+/// The last call that may have changed the path and whose end is unknown, with its tool.
 fn suspect(step: &Step) -> Option<(&SessionId, &CallId, &str)> {
     step.because.iter().rev().find_map(|known| match (&known.author, known.evidence) {
         (Author::Agent { session, call, tool, .. }, Evidence::OpenWindow) => {

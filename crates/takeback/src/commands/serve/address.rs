@@ -1,4 +1,4 @@
-//! Where the socket of a home is: one for all its workspaces.
+//! The path of a home's socket, which serves all its workspaces.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::place::runtime_folder;
 use crate::stores;
 
-/// `$XDG_RUNTIME_DIR/takeback/<16 hex of BLAKE3(canonical home)>.sock`; without such a folder of the
-/// user's own, `<home>/run/` instead.
+/// `$XDG_RUNTIME_DIR/takeback/<16 hex of BLAKE3(canonical home)>.sock`; or `<home>/run/` if the user has no
+/// private runtime folder.
 pub(super) fn of(home: &Path) -> std::io::Result<PathBuf> {
-    let hash = blake3::hash(stores::real(home)?.as_os_str().as_bytes()).to_hex();
+    let hash = blake3::hash(stores::real_path(home)?.as_os_str().as_bytes()).to_hex();
     let folder = match runtime_folder() {
         Some(folder) => folder.join("takeback"),
         None => home.join("run"),

@@ -1,4 +1,4 @@
-//! A server in the background: started when it is needed, and ended when it is idle.
+//! A background server: started on demand, ended when idle.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -16,14 +16,14 @@ use crate::answers::{self, ServeAnswer};
 use crate::error::{CommandError, Kind};
 use crate::screen::Screen;
 
-/// How long a server may take until it answers.
+/// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// After how long another is started, if the one whose turn it is does not answer.
+/// How long to wait for a server before starting another.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Starts a server if none answers, and says where it is. Of several at once, one server wins, and
-/// all find it.
+/// Starts a server if none answers, and prints its socket. If several processes do this at once, one server
+/// wins and all of them find it.
 pub(super) fn ensure(
     start: &Start,
     idle: u64,
@@ -50,28 +50,27 @@ fn spawn(start: &Start, idle: u64, watch: bool) -> io::Result<Child> {
     command.args(["serve", "--detached", "--quiet", "--idle-exit", &idle.to_string()]);
     command.args(watch.then_some("--watch"));
     command.arg("--home").arg(start.home()).arg("-C").arg(start.folder());
-    // A folder that it stood in could not be unmounted.
+    // A process keeps its current folder from being unmounted.
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn()
 }
 
-/// Until it is decided which server it is, and that one answers. Who went before that might leave a
-/// server behind that was too late, and outlives the one that was found.
+/// Waits until one server has won and answers. Returning earlier might leave behind a server that lost and
+/// outlives the one that was found.
 fn wait_for(path: &Path, spawn: impl Fn() -> io::Result<Child>) -> Result<(), CommandError> {
     let until = Instant::now() + PATIENCE;
     let mut child = spawn()?;
-    let mut said = last_words(&mut child);
+    let mut said = startup_output(&mut child);
     let mut again = Instant::now() + AGAIN;
     while !answers(path) {
         let ended = child.try_wait()?.map(|status| status.code());
         if ended.is_some_and(|code| code != Some(i32::from(Kind::Locked as u8))) {
             return Err(did_not_start(&said));
         }
-        // Another one was faster, and is about to answer; or it lost its socket, and is about to leave
-        // its place.
+        // Another server was faster and is about to answer, or it lost its socket and is about to exit.
         if ended.is_some() && Instant::now() >= again {
             child = spawn()?;
-            said = last_words(&mut child);
+            said = startup_output(&mut child);
             again = Instant::now() + AGAIN;
         }
         if Instant::now() >= until {
@@ -83,7 +82,7 @@ fn wait_for(path: &Path, spawn: impl Fn() -> io::Result<Child>) -> Result<(), Co
     Ok(())
 }
 
-/// With what the server said: what is wrong, and then what to do.
+/// The error with the server's own message and hints.
 fn did_not_start(said: &str) -> CommandError {
     let mut lines = said.trim().trim_start_matches("takeback:").trim().lines().map(str::trim);
     let what = lines.next().unwrap_or_default();
@@ -91,11 +90,11 @@ fn did_not_start(said: &str) -> CommandError {
     lines.fold(error, CommandError::hint)
 }
 
-/// What a server says until it listens, or ends: then it lets go of standard error.
-fn last_words(child: &mut Child) -> String {
+/// What a server prints until it listens or exits; it closes standard error then.
+fn startup_output(child: &mut Child) -> String {
     let Some(mut stderr) = child.stderr.take() else { return String::new() };
     let (sender, receiver) = channel();
-    // Left behind with a server that does neither.
+    // The thread stays behind if the server does neither.
     let listen = move || {
         let mut said = Vec::new();
         drop(stderr.read_to_end(&mut said));
@@ -107,9 +106,9 @@ fn last_words(child: &mut Child) -> String {
     receiver.recv_timeout(PATIENCE).unwrap_or_default()
 }
 
-/// No key that is pressed in a terminal is meant for this process any more.
+/// Detaches from the terminal, so that Ctrl-C does not reach this process.
 pub(super) fn leave_terminal() -> io::Result<()> {
-    // Who leads a group, as a shell's job does, has no need of it.
+    // A process group leader, such as a shell's job, does not need it.
     match rustix::process::setsid() {
         Ok(_) | Err(rustix::io::Errno::PERM) => Ok(()),
         Err(error) => Err(error.into()),

@@ -1,19 +1,19 @@
-//! `checkpoint:*` beside the three of [`super::file_checkpoints`]: what the commands do, by name.
+//! The `checkpoint:*` methods, except for the three in [`super::file_checkpoints`].
 
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
-use takeback_ipc::params::Named;
+use takeback_ipc::params::NamedParams;
 use takeback_ipc::{Fault, Outcome, Outlet};
 
 use super::client::{Client, result};
-use super::points::{Wish, rewind_to};
-use crate::args::{DiffArgs, DoingArgs};
+use super::points::{RewindMode, rewind_to};
+use crate::args::{ApplyArgs, DiffArgs};
 use crate::commands::{checkpoint, diff, rewind, verify};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::point::check_label;
 
-pub(super) fn create(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn create(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let label: Option<String> = params.optional("label")?;
     if let Some(refused) = place::not_enabled(&client.options_for(params)?)? {
         return Err(refused.into());
@@ -26,11 +26,11 @@ pub(super) fn create(client: &mut Client, params: &Named, _: &Outlet) -> Outcome
     result(&checkpoint::answer(&made.map_err(CommandError::from)?, label.as_deref()))
 }
 
-pub(super) fn preview(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
-    rewind_to(client, params, DoingArgs::default(), Wish::Preview)
+pub(super) fn preview(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    rewind_to(client, params, ApplyArgs::default(), RewindMode::Preview)
 }
 
-pub(super) fn differences(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn differences(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let args = DiffArgs {
         from: params.optional("from")?.unwrap_or_else(|| "@".to_owned()),
         to: params.optional("to")?,
@@ -48,29 +48,29 @@ pub(super) fn differences(client: &mut Client, params: &Named, _: &Outlet) -> Ou
     result(&rows)
 }
 
-pub(super) fn undo(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
-    again(client, params, Target::Undo)
+pub(super) fn undo(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    undo_or_redo(client, params, Target::Undo)
 }
 
-pub(super) fn redo(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
-    again(client, params, Target::Redo)
+pub(super) fn redo(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    undo_or_redo(client, params, Target::Redo)
 }
 
-fn again(client: &mut Client, params: &Named, target: Target) -> Outcome {
+fn undo_or_redo(client: &mut Client, params: &NamedParams, target: Target) -> Outcome {
     let mut request = RewindRequest::new(target);
     if params.or_default("exact")? {
         request.exactness = Exactness::Exact;
     }
-    let doing = doing(params)?;
+    let doing = apply_args(params)?;
     let at = client.mended(params, Store::MustExist)?;
     let (receipt, _) =
-        rewind::at_once(&mut at.handle.place.workspace, &at.options, request, &doing)?;
+        rewind::run_unattended(&mut at.handle.place.workspace, &at.options, request, &doing)?;
     result(&receipt)
 }
 
-/// How a rewind is to be done.
-pub(super) fn doing(params: &Named) -> Result<DoingArgs, Fault> {
-    Ok(DoingArgs {
+/// The parameters that say how a rewind is applied.
+pub(super) fn apply_args(params: &NamedParams) -> Result<ApplyArgs, Fault> {
+    Ok(ApplyArgs {
         discard: params.or_default("discard")?,
         outside: params.or_default("outside")?,
         dry_run: params.or_default("dryRun")?,
@@ -79,7 +79,7 @@ pub(super) fn doing(params: &Named) -> Result<DoingArgs, Fault> {
     })
 }
 
-pub(super) fn verify(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn verify(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let at = client.at(params, Store::MustExist)?;
     result(&verify::answer(verify::damage(&at.handle.place.workspace)?))
 }

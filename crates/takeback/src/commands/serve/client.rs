@@ -1,5 +1,4 @@
-//! One client: the workspaces that it works in, each with a handle of its own, opened when first
-//! asked for and kept.
+//! One client and its open workspaces: each is opened at first use and kept open.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,34 +6,34 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use takeback_ipc::params::Named;
+use takeback_ipc::params::NamedParams;
 use takeback_ipc::{Call, Fault, Outcome, Outlet};
 
+use super::idle_work::IdleTracker;
 use super::methods::{Run, find};
-use super::quiet::Quiet;
 use super::watch::Watch;
 use crate::args::Options;
-use crate::commands::cleanup::when_due;
+use crate::commands::cleanup::clean_up_if_due;
 use crate::commands::record::Recording;
 use crate::error::CommandError;
 use crate::log_file::{Level, LogFile};
-use crate::place::{self, Here, Place, Store, environment};
+use crate::place::{self, Location, Place, Store, environment};
 use crate::settings::Settings;
 use crate::stores;
 use crate::time::now;
-use crate::watchlist::{Watchlist, number_of};
+use crate::watchlist::{Watchlist, database_inode};
 
 /// Handles kept open by one client.
 const MOST: usize = 8;
 
-/// After how long it is looked again, for a client that stays, for what is no longer to be kept.
+/// How often expired points are cleaned up for a client that stays connected.
 const AGAIN: Duration = Duration::from_secs(3600);
 
 pub(super) struct Client {
     from: Start,
-    /// The one used last is last.
+    /// Most recently used last.
     open: Vec<Handle>,
-    /// What was recorded in workspaces that are not open any more.
+    /// Recordings of workspaces that are closed.
     recordings: HashMap<PathBuf, Recording>,
     pub(super) watches: Vec<Watch>,
 }
@@ -42,11 +41,11 @@ pub(super) struct Client {
 /// How the server was started.
 #[derive(Clone)]
 pub(super) struct Start {
-    /// The same, but without a user to ask.
+    /// The server's options, without prompts and messages.
     options: Options,
     folder: PathBuf,
     home: PathBuf,
-    pub(super) quiet: Arc<Quiet>,
+    pub(super) idle: Arc<IdleTracker>,
     pub(super) watchlist: Option<Arc<Watchlist>>,
 }
 
@@ -60,9 +59,9 @@ impl Start {
             no_pager: true,
             ..options.clone()
         };
-        let quiet = Arc::new(Quiet::new(Instant::now()));
-        let watchlist = watch.then(Watchlist::kept);
-        Ok(Self { options, folder, home, quiet, watchlist })
+        let idle = Arc::new(IdleTracker::new(Instant::now()));
+        let watchlist = watch.then(Watchlist::start);
+        Ok(Self { options, folder, home, idle, watchlist })
     }
 
     /// Where it was started.
@@ -75,19 +74,19 @@ impl Start {
     }
 }
 
-/// A workspace that is open.
+/// An open workspace.
 pub(super) struct Handle {
     pub(super) place: Place,
     pub(super) recording: Recording,
     root: PathBuf,
-    /// When it was last seen to that nothing is kept too long.
+    /// When expired points were last cleaned up.
     seen_to: Instant,
-    /// By which a store that was made anew is told from the one that is open.
+    /// The database's device and inode: distinguishes a recreated store from the open one.
     database: Option<(u64, u64)>,
 }
 
-/// A workspace, and where in it the client means to be.
-pub(super) struct At<'c> {
+/// An open workspace, with options that name the client's folder in it.
+pub(super) struct ClientWorkspace<'c> {
     pub(super) options: Options,
     pub(super) handle: &'c mut Handle,
 }
@@ -114,7 +113,7 @@ impl Client {
     }
 
     pub(super) fn answer(&mut self, call: &Call, outlet: &Outlet) -> Outcome {
-        self.from.quiet.asked(Instant::now());
+        self.from.idle.asked(Instant::now());
         let method = find(&call.method).ok_or_else(|| Fault::no_method(&call.method))?;
         match method.run {
             Run::Named(run) => run(self, &call.params.named(method.params)?, outlet),
@@ -122,7 +121,7 @@ impl Client {
         }
     }
 
-    /// Where `workspace` leads; without it, where the server was started.
+    /// Options for the folder `workspace`, or else for the folder in which the server was started.
     pub(super) fn options_at(&self, workspace: Option<&Path>) -> Options {
         let directory = match workspace {
             Some(folder) => self.start().join(folder),
@@ -131,21 +130,29 @@ impl Client {
         Options { directory: Some(directory), ..self.from.options.clone() }
     }
 
-    /// As [`Self::options_at`], for the workspace that a call names.
-    pub(super) fn options_for(&self, params: &Named) -> Result<Options, Fault> {
+    /// Like [`Self::options_at`], for the workspace that a call names.
+    pub(super) fn options_for(&self, params: &NamedParams) -> Result<Options, Fault> {
         Ok(self.options_at(params.optional::<PathBuf>("workspace")?.as_deref()))
     }
 
     /// The workspace that a call names.
-    pub(super) fn at(&mut self, params: &Named, store: Store) -> Result<At<'_>, Fault> {
+    pub(super) fn at(
+        &mut self,
+        params: &NamedParams,
+        store: Store,
+    ) -> Result<ClientWorkspace<'_>, Fault> {
         let options = self.options_for(params)?;
         Ok(self.opened(options, store)?)
     }
 
-    /// As [`Self::at`]; a rewind that a crash interrupted is finished first.
-    pub(super) fn mended(&mut self, params: &Named, store: Store) -> Result<At<'_>, Fault> {
+    /// Like [`Self::at`]; first finishes a rewind that a crash interrupted.
+    pub(super) fn mended(
+        &mut self,
+        params: &NamedParams,
+        store: Store,
+    ) -> Result<ClientWorkspace<'_>, Fault> {
         let at = self.at(params, store)?;
-        place::mend(&mut at.handle.place.workspace)?;
+        place::finish_rewind(&mut at.handle.place.workspace)?;
         Ok(at)
     }
 
@@ -153,11 +160,11 @@ impl Client {
         &mut self,
         options: Options,
         store: Store,
-    ) -> Result<At<'_>, CommandError> {
-        let here = place::here(&options)?;
-        self.from.quiet.asked_about(&here.root);
-        let known = self.open.iter().position(|handle| handle.root == here.root);
-        let is_current = known.map(|at| self.open[at].is_current(&here)).transpose()?;
+    ) -> Result<ClientWorkspace<'_>, CommandError> {
+        let location = place::locate(&options)?;
+        self.from.idle.asked_about(&location.root);
+        let known = self.open.iter().position(|handle| handle.root == location.root);
+        let is_current = known.map(|at| self.open[at].is_current(&location)).transpose()?;
         let known = known.map(|at| self.open.remove(at));
         let mut handle = match known {
             Some(handle) if is_current == Some(true) => handle,
@@ -165,12 +172,17 @@ impl Client {
                 self.recordings.extend(known.map(Handle::into_recording));
                 let mut place = place::open(&options, store)?;
                 if let Some(list) = &self.from.watchlist {
-                    list.watch(&mut place, &here.home);
+                    list.watch(&mut place, &location.home);
                 }
-                let database = number_of(&here.root, &here.home);
-                let recording = self.recordings.remove(&here.root).unwrap_or_default();
-                let mut handle =
-                    Handle { place, recording, root: here.root, seen_to: Instant::now(), database };
+                let database = database_inode(&location.root, &location.home);
+                let recording = self.recordings.remove(&location.root).unwrap_or_default();
+                let mut handle = Handle {
+                    place,
+                    recording,
+                    root: location.root,
+                    seen_to: Instant::now(),
+                    database,
+                };
                 handle.clean_up(&options, store);
                 handle
             }
@@ -183,11 +195,11 @@ impl Client {
         }
         self.open.push(handle);
         let last = self.open.len() - 1;
-        Ok(At { options, handle: &mut self.open[last] })
+        Ok(ClientWorkspace { options, handle: &mut self.open[last] })
     }
 }
 
-/// The client has gone: the calls that it opened by `event:record` are over.
+/// The client has disconnected: closes the calls that it opened with `event:record`.
 impl Drop for Client {
     fn drop(&mut self) {
         let parted = std::mem::take(&mut self.recordings);
@@ -200,7 +212,7 @@ impl Drop for Client {
             let place = place::open(&self.options_at(Some(&root)), Store::MustExist);
             ended.push(place.and_then(|mut place| Ok(recording.end(&mut place.workspace)?)));
         }
-        // No client is left to answer to.
+        // There is no client left to report errors to.
         let log = LogFile::of_hooks(self.home(), |name| environment(name)?.into_string().ok());
         for error in ended.into_iter().filter_map(Result::err) {
             log.add(now(), Level::Error, &format!("serve: {}", error.line()));
@@ -213,20 +225,20 @@ impl Handle {
         (self.root, self.recording)
     }
 
-    /// Who records sees to it, as commands that record do when they begin.
+    /// Cleans up before recording, as commands that record do when they start.
     fn clean_up(&mut self, options: &Options, store: Store) {
         if store == Store::Create {
             self.seen_to = Instant::now();
-            when_due(&mut self.place, options);
+            clean_up_if_due(&mut self.place, options);
         }
     }
 
     /// Whether the store is still the one that was opened, and the settings are what they were.
-    fn is_current(&self, here: &Here) -> Result<bool, CommandError> {
-        let settings = Settings::load(&here.root, &here.home)?;
-        let nested = stores::nested(&here.root, &here.home);
+    fn is_current(&self, location: &Location) -> Result<bool, CommandError> {
+        let settings = Settings::load(&location.root, &location.home)?;
+        let nested = stores::nested(&location.root, &location.home);
         Ok(self.database.is_some()
-            && self.database == number_of(&here.root, &here.home)
+            && self.database == database_inode(&location.root, &location.home)
             && settings.all == self.place.settings.all
             && nested == self.place.workspace.scope.nested_workspaces)
     }

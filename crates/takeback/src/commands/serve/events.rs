@@ -1,4 +1,4 @@
-//! `event:*`: what an agent does, as it tells it.
+//! `event:*`: records an agent's events.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -6,17 +6,17 @@ use std::time::Instant;
 use serde::Deserialize;
 use takeback_agents::agent_named;
 use takeback_core::process;
-use takeback_ipc::params::Named;
+use takeback_ipc::params::NamedParams;
 use takeback_ipc::{Fault, Outcome, Outlet, Params, RawValue};
 
 use super::client::{Client, result};
 use super::fault::{self, fault};
 use crate::answers::HookAnswer;
-use crate::commands::hook::{Happening, HookRun, Recorder, take};
+use crate::commands::hook::{HookInput, HookRun, Recorder, record_hook};
 use crate::commands::record::without_files;
 use crate::place::{self, Store};
 
-/// What is beside an event.
+/// The parameter next to an event.
 #[derive(Deserialize)]
 struct WireWhere {
     workspace: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub(super) fn record(client: &mut Client, params: &Params) -> Outcome {
     let (event, workspace) = if text.starts_with('[') {
         let given: Vec<Box<RawValue>> = serde_json::from_str(text).map_err(wrong)?;
         if given.len() > 2 {
-            return Err(Fault::invalid_params("there are at most 2 parameters"));
+            return Err(Fault::invalid_params("expected at most 2 parameters"));
         }
         let workspace = match given.get(1) {
             Some(folder) => serde_json::from_str(folder.get()).map_err(wrong)?,
@@ -53,8 +53,9 @@ pub(super) fn record(client: &mut Client, params: &Params) -> Outcome {
     result(&at.handle.recording.answer(&mut at.handle.place, line))
 }
 
-/// What an agent's hook tells, in the agent's own words. As with `record`, what is refused is an answer.
-pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+/// Records a hook payload in the agent's own format. As with `record`, a refused event is an answer, not an
+/// error.
+pub(super) fn hook(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let begun = Instant::now();
     let name: String = params.required("agent")?;
     let payload: Box<RawValue> = params.required("payload")?;
@@ -65,8 +66,8 @@ pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
         None => client.folder().to_owned(),
     };
     let agent = agent_named(&name)
-        .ok_or_else(|| fault(fault::UNKNOWN_AGENT, format!("no agent is known as {name}")))?;
-    let happening = Happening {
+        .ok_or_else(|| fault(fault::UNKNOWN_AGENT, format!("unknown agent {name}")))?;
+    let input = HookInput {
         agent,
         given: payload.get().as_bytes(),
         event: event.as_deref(),
@@ -76,7 +77,7 @@ pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
         recorder: Recorder::Hook,
         watchlist: client.watchlist(),
     };
-    result(&match take(client.home(), &happening).recorded {
+    result(&match record_hook(client.home(), &input).recorded {
         Ok(()) => HookAnswer { ok: true, error: None },
         Err(why) => HookAnswer { ok: false, error: Some(why) },
     })

@@ -1,4 +1,4 @@
-//! Errors of commands as the protocol tells them.
+//! Command errors as JSON-RPC errors.
 
 use std::error::Error;
 
@@ -10,28 +10,28 @@ use takeback_store::{StateError, StoreError};
 use crate::commands::sessions::SessionNameError;
 use crate::error::{CommandError, Kind, causes};
 use crate::place::NotEnabled;
-use crate::point::NoneThatOld;
+use crate::point::TooFarBackError;
 
-/// A code and the word for it, which go together.
-pub(super) type Sort = (i32, &'static str);
+/// A JSON-RPC error code and its `kind`.
+pub(super) type ErrorCode = (i32, &'static str);
 
-pub(super) const NO_STORE: Sort = (-32000, "noStore");
-pub(super) const LOCKED: Sort = (-32001, "locked");
-pub(super) const UNKNOWN_POINT: Sort = (-32002, "unknownPoint");
-pub(super) const AMBIGUOUS_NAME: Sort = (-32003, "ambiguousName");
-pub(super) const NOT_ENABLED: Sort = (-32004, "notEnabled");
-pub(super) const DAMAGED: Sort = (-32005, "storeDamaged");
-pub(super) const NOTHING_TO_DO: Sort = (-32006, "nothingToDo");
-pub(super) const UNKNOWN_SESSION: Sort = (-32007, "unknownSession");
-pub(super) const UNKNOWN_STATE: Sort = (-32008, "unknownState");
-pub(super) const CONFLICT: Sort = (-32009, "conflict");
-pub(super) const UNKNOWN_AGENT: Sort = (-32010, "unknownAgent");
-pub(super) const ANSWER_TOO_LARGE: Sort = (Fault::ANSWER_TOO_LARGE, "answerTooLarge");
-const CHANGED: Sort = (-32012, "changed");
-const INVALID_PARAMS: Sort = (Fault::INVALID_PARAMS, "invalidParams");
-const INTERNAL: Sort = (Fault::INTERNAL, "error");
+pub(super) const NO_STORE: ErrorCode = (-32000, "noStore");
+pub(super) const LOCKED: ErrorCode = (-32001, "locked");
+pub(super) const UNKNOWN_POINT: ErrorCode = (-32002, "unknownPoint");
+pub(super) const AMBIGUOUS_NAME: ErrorCode = (-32003, "ambiguousName");
+pub(super) const NOT_ENABLED: ErrorCode = (-32004, "notEnabled");
+pub(super) const DAMAGED: ErrorCode = (-32005, "storeDamaged");
+pub(super) const NOTHING_TO_DO: ErrorCode = (-32006, "nothingToDo");
+pub(super) const UNKNOWN_SESSION: ErrorCode = (-32007, "unknownSession");
+pub(super) const UNKNOWN_STATE: ErrorCode = (-32008, "unknownState");
+pub(super) const CONFLICT: ErrorCode = (-32009, "conflict");
+pub(super) const UNKNOWN_AGENT: ErrorCode = (-32010, "unknownAgent");
+pub(super) const ANSWER_TOO_LARGE: ErrorCode = (Fault::ANSWER_TOO_LARGE, "answerTooLarge");
+const CHANGED: ErrorCode = (-32012, "changed");
+const INVALID_PARAMS: ErrorCode = (Fault::INVALID_PARAMS, "invalidParams");
+const INTERNAL: ErrorCode = (Fault::INTERNAL, "error");
 
-pub(super) fn fault((code, kind): Sort, message: impl Into<String>) -> Fault {
+pub(super) fn fault((code, kind): ErrorCode, message: impl Into<String>) -> Fault {
     Fault::new(code, kind, message)
 }
 
@@ -51,7 +51,7 @@ impl From<CommandError> for Fault {
     }
 }
 
-fn by_kind(kind: Kind) -> Sort {
+fn by_kind(kind: Kind) -> ErrorCode {
     match kind {
         Kind::NoStore => NO_STORE,
         Kind::Locked => LOCKED,
@@ -62,12 +62,12 @@ fn by_kind(kind: Kind) -> Sort {
     }
 }
 
-/// What an error is about, where its exit code does not tell.
-fn by_cause(cause: &(dyn Error + 'static)) -> Option<Sort> {
+/// The error code, if a cause is more specific than the exit code.
+fn by_cause(cause: &(dyn Error + 'static)) -> Option<ErrorCode> {
     if cause.is::<NotEnabled>() {
         return Some(NOT_ENABLED);
     }
-    if cause.is::<NoneThatOld>() {
+    if cause.is::<TooFarBackError>() {
         return Some(UNKNOWN_POINT);
     }
     if let Some(error) = cause.downcast_ref() {

@@ -1,25 +1,25 @@
-//! `checkpoint:list`, `checkpoint:rewind`, `checkpoint:cleanup`: files by session and message, with the
-//! words of the file checkpoint service that other programs know.
+//! `checkpoint:list`, `checkpoint:rewind`, `checkpoint:cleanup`: files by session and message, in the terms
+//! of the file checkpoint service that other programs use.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use takeback_core::history::{FileCheckpoint, file_checkpoints};
 use takeback_core::retention::Clock;
 use takeback_core::rewind::{RewindRequest, Target};
-use takeback_ipc::params::Named;
+use takeback_ipc::params::NamedParams;
 use takeback_ipc::{Fault, Outcome, Outlet};
 use takeback_store::{Entry, NotCapturedReason, Point, PointKind, SessionId, StoreError};
 
 use super::client::{Client, result};
 use super::fault::{self, fault};
 use crate::answers;
-use crate::args::DoingArgs;
+use crate::args::ApplyArgs;
 use crate::commands::cleanup::clean_up_now;
-use crate::commands::rewind::at_once;
+use crate::commands::rewind::run_unattended;
 use crate::error::CommandError;
 use crate::place::Store;
 
-pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn list(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let session = SessionId(params.required("sessionId")?);
     let contents = params.optional("contents")?.unwrap_or(true);
     let at = client.at(params, Store::MustExist)?;
@@ -30,7 +30,7 @@ pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
         let said = format!("the contents have {bytes} bytes; an answer has at most {MOST}");
         return Err(fault(fault::ANSWER_TOO_LARGE, said)
             .with("limit", MOST)
-            .with("hint", "With contents false they are left out."));
+            .with("hint", "Set contents to false to leave them out."));
     }
     let points = store.points().map_err(CommandError::from)?;
     let each = listed.iter().map(|one| {
@@ -87,13 +87,13 @@ fn answer(
         created_at: one.time.0,
         not_captured: match &one.original {
             Entry::NotCaptured { reason } => Some(NotCapturedReason::describe(*reason).to_owned()),
-            Entry::Unknown => Some("it was not read before".to_owned()),
+            Entry::Unknown => Some("not read before".to_owned()),
             _ => None,
         },
     }
 }
 
-pub(super) fn rewind(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn rewind(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let session = SessionId(params.required("sessionId")?);
     let message: String = params.required("messageId")?;
     let at = client.mended(params, Store::MustExist)?;
@@ -101,7 +101,7 @@ pub(super) fn rewind(client: &mut Client, params: &Named, _: &Outlet) -> Outcome
     let points = workspace.store.points().map_err(CommandError::from)?;
     let point = of_message(&points, &session, &message)?;
     let request = RewindRequest::new(Target::Point(point.id));
-    let (receipt, _) = at_once(workspace, &at.options, request, &DoingArgs::default())?;
+    let (receipt, _) = run_unattended(workspace, &at.options, request, &ApplyArgs::default())?;
     result(&receipt)
 }
 
@@ -121,7 +121,7 @@ fn of_message<'a>(
         })
 }
 
-pub(super) fn cleanup(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn cleanup(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let clock = if params.or_default("trustClock")? { Clock::Trusted } else { Clock::Doubted };
     let at = client.mended(params, Store::MustExist)?;
     let done = clean_up_now(&mut at.handle.place, &at.options, clock)?;

@@ -1,6 +1,6 @@
-//! Every method, with its parameters in the order in which they stand by position.
+//! Every method, with its parameters in positional order.
 
-use takeback_ipc::params::Named;
+use takeback_ipc::params::NamedParams;
 use takeback_ipc::{Outcome, Outlet, Params};
 
 use super::client::Client;
@@ -13,20 +13,20 @@ pub(super) struct Method {
 }
 
 pub(super) enum Run {
-    Named(fn(&mut Client, &Named, &Outlet) -> Outcome),
-    /// The parameters are an event, which may say whatever it likes.
+    Named(fn(&mut Client, &NamedParams, &Outlet) -> Outcome),
+    /// The parameters are an event, with any fields.
     Event(fn(&mut Client, &Params) -> Outcome),
 }
 
 const fn named(
     name: &'static str,
     params: &'static [&'static str],
-    run: fn(&mut Client, &Named, &Outlet) -> Outcome,
+    run: fn(&mut Client, &NamedParams, &Outlet) -> Outcome,
 ) -> Method {
     Method { name, params, run: Run::Named(run) }
 }
 
-/// How a rewind is done, and where.
+/// The parameters of a rewind.
 macro_rules! doing {
     ($($first:literal),* $(; $($last:literal),*)?) => {
         &[$($first,)* "dryRun", "outside", "discard", "workspace" $($(, $last)*)?]

@@ -1,56 +1,56 @@
 //! `point:*`: points by any of their names.
 
-use takeback_ipc::params::Named;
+use takeback_ipc::params::NamedParams;
 use takeback_ipc::{Fault, Outcome, Outlet};
 
-use super::checkpoints::doing;
+use super::checkpoints::apply_args;
 use super::client::{Client, result};
 use crate::answers::LogAnswer;
-use crate::args::{Ambiguous, DoingArgs, LogArgs, RewindArgs};
-use crate::commands::cleanup::hold_cap;
+use crate::args::{Ambiguous, ApplyArgs, LogArgs, RewindArgs};
+use crate::commands::cleanup::enforce_point_cap;
 use crate::commands::{log, rewind, show};
 use crate::error::CommandError;
 use crate::place::Store;
-use crate::point::named;
+use crate::point::find;
 
-pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn list(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let args = LogArgs {
         limit: params.optional("limit")?.unwrap_or(LogArgs::LIMIT),
         session: params.optional("session")?,
         all: params.or_default("all")?,
     };
     let at = client.at(params, Store::MustExist)?;
-    hold_cap(&mut at.handle.place);
+    enforce_point_cap(&mut at.handle.place);
     let listed = log::list(&at.handle.place.workspace, &args)?;
     result(&listed.points.into_iter().map(|(_, answer)| answer).collect::<LogAnswer>())
 }
 
-pub(super) fn show(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn show(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let name: Option<String> = params.optional("point")?;
     let at = client.at(params, Store::MustExist)?;
     let name = name.as_deref().unwrap_or("@");
     result(&show::details(&at.handle.place.workspace, name)?.answer)
 }
 
-pub(super) fn rewind(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
-    let doing = doing(params)?;
-    rewind_to(client, params, doing, Wish::Rewind)
+pub(super) fn rewind(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    let doing = apply_args(params)?;
+    rewind_to(client, params, doing, RewindMode::Rewind)
 }
 
-/// What is to come of the request for a rewind.
+/// What to do with a rewind request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum RewindMode {
     Rewind,
-    /// To be shown, and done later by its mark.
+    /// Only plan it; it can be applied later by its mark.
     Preview,
 }
 
-/// To any point, as `rewind` with these options.
+/// Rewinds to any point, like the command `rewind` with these options.
 pub(super) fn rewind_to(
     client: &mut Client,
-    params: &Named,
-    doing: DoingArgs,
-    wish: Wish,
+    params: &NamedParams,
+    doing: ApplyArgs,
+    wish: RewindMode,
 ) -> Outcome {
     let name: String = params.required("point")?;
     let args = RewindArgs {
@@ -74,25 +74,25 @@ pub(super) fn rewind_to(
         return Err(Fault::invalid_params(said));
     }
     if args.all_agents && !args.session.is_empty() {
-        return Err(Fault::invalid_params("sessions and allAgents do not go together"));
+        return Err(Fault::invalid_params("sessions and allAgents cannot be combined"));
     }
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
     let points = workspace.store.points().map_err(CommandError::from)?;
-    let request = rewind::request(workspace, &at.options, &args, named(&points, &name)?)?;
+    let request = rewind::request(workspace, &at.options, &args, find(&points, &name)?)?;
     let mark: Option<String> = params.optional("mark")?;
     match (wish, &mark) {
-        (Wish::Preview, _) => result(&rewind::marked(workspace, &request)?),
-        (Wish::Rewind, Some(mark)) if !args.doing.dry_run => {
-            result(&rewind::as_marked(workspace, &at.options, request, &args.doing, mark)?)
+        (RewindMode::Preview, _) => result(&rewind::preview_marked(workspace, &request)?),
+        (RewindMode::Rewind, Some(mark)) if !args.doing.dry_run => {
+            result(&rewind::apply_marked(workspace, &at.options, request, &args.doing, mark)?)
         }
-        (Wish::Rewind, _) => {
-            result(&rewind::at_once(workspace, &at.options, request, &args.doing)?.0)
+        (RewindMode::Rewind, _) => {
+            result(&rewind::run_unattended(workspace, &at.options, request, &args.doing)?.0)
         }
     }
 }
 
-pub(super) fn ambiguous(params: &Named) -> Result<Option<Ambiguous>, Fault> {
+pub(super) fn ambiguous(params: &NamedParams) -> Result<Option<Ambiguous>, Fault> {
     match params.optional::<String>("ambiguous")?.as_deref() {
         None => Ok(None),
         Some("leave") => Ok(Some(Ambiguous::Leave)),

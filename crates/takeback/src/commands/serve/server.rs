@@ -1,7 +1,7 @@
-//! `server:info` and `status`: what is there, without looking at files.
+//! `server:info` and `status`, without reading the workspace's files.
 
 use takeback_core::watch::{Standing, Watched};
-use takeback_ipc::params::Named;
+use takeback_ipc::params::NamedParams;
 use takeback_ipc::{Limits, Outcome, Outlet};
 use takeback_store::PointKind;
 
@@ -14,12 +14,12 @@ use crate::error::CommandError;
 use crate::place::{Place, Store};
 use crate::settings::Settings;
 
-/// Of the protocol. What is only added does not change it.
+/// The protocol's version. Additions do not change it.
 const PROTOCOL: u32 = 1;
 
-pub(super) fn info(client: &mut Client, _: &Named, _: &Outlet) -> Outcome {
+pub(super) fn info(client: &mut Client, _: &NamedParams, _: &Outlet) -> Outcome {
     let limits = Limits::default();
-    // Settings that cannot be read allow nothing.
+    // Unreadable settings allow nothing.
     let allows = Settings::load(client.start(), client.home())
         .is_ok_and(|settings| settings.allow_agent_rewind());
     result(&ServerInfo {
@@ -42,7 +42,7 @@ pub(super) fn info(client: &mut Client, _: &Named, _: &Outlet) -> Outcome {
     })
 }
 
-pub(super) fn status(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn status(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let at = client.at(params, Store::MustExist)?;
     result(&status_of(&at.handle.place)?)
 }

@@ -2,7 +2,7 @@
 
 use takeback_core::Workspace;
 use takeback_core::retention::archive_session;
-use takeback_ipc::params::Named;
+use takeback_ipc::params::NamedParams;
 use takeback_ipc::{Fault, Outcome, Outlet};
 use takeback_store::SessionId;
 
@@ -13,13 +13,13 @@ use crate::commands::{cleanup, sessions};
 use crate::error::CommandError;
 use crate::place::Store;
 
-pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn list(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let limit = params.optional("limit")?.unwrap_or(SessionsArgs::LIMIT);
     let at = client.at(params, Store::MustExist)?;
     result(&sessions::list(&at.handle.place.workspace, limit)?)
 }
 
-pub(super) fn archive(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn archive(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let id: String = params.required("sessionId")?;
     let at = client.at(params, Store::MustExist)?;
     let id = exactly(&at.handle.place.workspace, id)?;
@@ -27,7 +27,7 @@ pub(super) fn archive(client: &mut Client, params: &Named, _: &Outlet) -> Outcom
     result(&sessions::archived(&at.handle.place, &id)?)
 }
 
-pub(super) fn delete(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn delete(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let id: String = params.required("sessionId")?;
     let at = client.mended(params, Store::MustExist)?;
     let id = exactly(&at.handle.place.workspace, id)?;
@@ -35,8 +35,8 @@ pub(super) fn delete(client: &mut Client, params: &Named, _: &Outlet) -> Outcome
     result(&cleanup::answer(&deleted))
 }
 
-/// A session that there is. A program that knows only the beginning of an id is told so, and does
-/// not delete what happens to fit.
+/// The session with exactly this id. A prefix is an error: a program must not delete whatever happens to
+/// match.
 fn exactly(workspace: &Workspace, id: String) -> Result<SessionId, Fault> {
     let id = SessionId(id);
     match workspace.store.session(&id).map_err(CommandError::from)? {

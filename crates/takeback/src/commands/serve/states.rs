@@ -1,39 +1,40 @@
-//! `state:*`: what agents hand over at each step, and get back.
+//! `state:*`: saves, lists and restores agents' states.
 
 use takeback_core::execution::MOST_RETRIES;
-use takeback_ipc::params::Named;
+use takeback_ipc::params::NamedParams;
 use takeback_ipc::{Fault, Outcome, Outlet};
 use takeback_store::SessionId;
 
-use super::checkpoints::doing;
+use super::checkpoints::apply_args;
 use super::client::{Client, result};
 use super::fault::{self, fault};
 use super::points::ambiguous;
 use crate::args::{ForkArgs, ListStateArgs, ResumeArgs, RollbackArgs};
-use crate::commands::rewind::at_once;
-use crate::commands::state::input::{Given, read_one};
-use crate::commands::state::save::{Files, keep, mend_unless_locked};
+use crate::commands::rewind::run_unattended;
+use crate::commands::state::input::{CheckpointInput, read_one};
+use crate::commands::state::save::{Files, mend_unless_locked, save_with_files};
 use crate::commands::state::{delete, fork, list, resume, rollback, save, show};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 
-pub(super) fn save(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn save(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let missing = || Fault::invalid_params("the parameter checkpoint is missing");
     let written = params.raw("checkpoint").ok_or_else(missing)?;
-    let given = read_one(written.as_bytes()).and_then(Given::read).map_err(CommandError::from)?;
+    let given =
+        read_one(written.as_bytes()).and_then(CheckpointInput::read).map_err(CommandError::from)?;
     let session: Option<String> = params.optional("session")?;
-    let given = Given { session: session.map(SessionId).or(given.session), ..given };
+    let given = CheckpointInput { session: session.map(SessionId).or(given.session), ..given };
     let with_files = params.optional("files")?.unwrap_or(true);
     let switched_off = place::not_enabled(&client.options_for(params)?)?;
     let files = if with_files && switched_off.is_none() { Files::Too } else { Files::Not };
     let at = client.at(params, Store::Create)?;
     let workspace = &mut at.handle.place.workspace;
     mend_unless_locked(workspace)?;
-    result(&save::answer(&keep(workspace, &given, files)?))
+    result(&save::answer(&save_with_files(workspace, &given, files)?))
 }
 
-/// Where something is damaged, the rest is in the error's data.
-pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+/// If something is damaged, the error's data has the rest.
+pub(super) fn list(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let args = ListStateArgs {
         execution: params.optional("executionId")?,
         branch: params.optional("branch")?,
@@ -42,10 +43,10 @@ pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
         limit: params.optional("limit")?,
     };
     if args.execution.is_none() && (args.branch.is_some() || args.all || args.after.is_some()) {
-        return Err(Fault::invalid_params("branch, all and after go with an executionId"));
+        return Err(Fault::invalid_params("branch, all and after need an executionId"));
     }
     if args.all && args.branch.is_some() {
-        return Err(Fault::invalid_params("all and branch do not go together"));
+        return Err(Fault::invalid_params("all and branch cannot be combined"));
     }
     let at = client.at(params, Store::MustExist)?;
     let (readable, damaged) = list::answer(&at.handle.place.workspace, &args)?;
@@ -61,13 +62,13 @@ pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     })
 }
 
-pub(super) fn show(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn show(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let id: String = params.required("id")?;
     let at = client.at(params, Store::MustExist)?;
     result(&show::answer(&at.handle.place.workspace, &id)?)
 }
 
-pub(super) fn resume(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn resume(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let args = ResumeArgs {
         name: params.required("id")?,
         branch: params.optional("branch")?,
@@ -79,35 +80,35 @@ pub(super) fn resume(client: &mut Client, params: &Named, _: &Outlet) -> Outcome
     result(&resume::answer(&at.handle.place.workspace, &args)?)
 }
 
-pub(super) fn rollback(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn rollback(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let args = RollbackArgs {
         id: params.required("id")?,
         exact: params.or_default("exact")?,
         partial: params.or_default("partial")?,
         state_only: params.or_default("stateOnly")?,
         ambiguous: ambiguous(params)?,
-        doing: doing(params)?,
+        doing: apply_args(params)?,
     };
     if [args.exact, args.partial, args.state_only].iter().filter(|one| **one).count() > 1 {
-        return Err(Fault::invalid_params("one of exact, partial and stateOnly, not several"));
+        return Err(Fault::invalid_params("exact, partial and stateOnly cannot be combined"));
     }
     if args.ambiguous.is_some() && (args.exact || args.state_only) {
-        return Err(Fault::invalid_params("ambiguous goes with neither exact nor stateOnly"));
+        return Err(Fault::invalid_params("ambiguous cannot be combined with exact or stateOnly"));
     }
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
     let (_, request) = rollback::request(workspace, &args)?;
-    result(&at_once(workspace, &at.options, request, &args.doing)?.0)
+    result(&run_unattended(workspace, &at.options, request, &args.doing)?.0)
 }
 
-pub(super) fn fork(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn fork(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let args = ForkArgs { id: params.required("id")?, branch: params.optional("branch")? };
     let at = client.mended(params, Store::MustExist)?;
     let (key, branch) = fork::fork_now(&*at.handle.place.workspace.states, &args)?;
     result(&fork::answer(&key, &branch))
 }
 
-pub(super) fn delete(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+pub(super) fn delete(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let id: String = params.required("id")?;
     let dry_run = params.or_default("dryRun")?;
     let at = client.mended(params, Store::MustExist)?;

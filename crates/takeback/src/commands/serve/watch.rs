@@ -1,7 +1,7 @@
-//! `point:subscribe`: a client is told of points that anybody makes, in whatever process.
+//! `point:subscribe`: notifies a client of new points made by any process.
 //!
-//! A thread looks at the head of the log again and again: that costs a read of one row, and nobody
-//! who records has to know who listens.
+//! A thread polls the head of the log. That costs reading one row, and recorders do not need to know their
+//! subscribers.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use takeback_ipc::Outlet;
-use takeback_ipc::outlet::Gone;
-use takeback_ipc::params::Named;
+use takeback_ipc::outlet::DisconnectedError;
+use takeback_ipc::params::NamedParams;
 use takeback_ipc::{Fault, Outcome};
 use takeback_store::{Head, PointId, PointKind};
 
@@ -19,13 +19,13 @@ use super::client::{Client, result};
 use crate::answers::{self, LogAnswer, PointCreated, SubscribeAnswer};
 use crate::commands::log::point_answer;
 use crate::error::CommandError;
-use crate::place::{self, Here, Place, Store};
-use crate::watchlist::number_of;
+use crate::place::{self, Location, Place, Store};
+use crate::watchlist::database_inode;
 
-/// How late a point may be told.
+/// The longest delay of a notification.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A workspace that is watched, until it is dropped.
+/// A subscription; dropping it ends it.
 pub(super) struct Watch {
     root: PathBuf,
     thread: Option<JoinHandle<()>>,
@@ -35,25 +35,26 @@ pub(super) struct Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.over = None;
-        // One that panicked has said all that it will say.
+        // A thread that panicked sends nothing more.
         drop(self.thread.take().map(JoinHandle::join));
     }
 }
 
-/// Whether the points that Takeback makes itself are told too.
+/// Whether to include safety points and other points that Takeback makes itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
+enum PointSelection {
     Listed,
     All,
 }
 
-pub(super) fn subscribe(client: &mut Client, params: &Named, outlet: &Outlet) -> Outcome {
-    let which = if params.or_default("all")? { Which::All } else { Which::Listed };
-    let here = place::here(&client.options_for(params)?)?;
-    let root = here.root.clone();
+pub(super) fn subscribe(client: &mut Client, params: &NamedParams, outlet: &Outlet) -> Outcome {
+    let selection =
+        if params.or_default("all")? { PointSelection::All } else { PointSelection::Listed };
+    let location = place::locate(&client.options_for(params)?)?;
+    let root = location.root.clone();
     client.watches.retain(|watch| watch.root != root);
-    let mut sight = Sight::new(here, which);
-    // What is there already is no news.
+    let mut sight = WatchedWorkspace::new(location, selection);
+    // Existing points are not news.
     sight.look()?;
     let (over, wait) = channel();
     let outlet = outlet.clone();
@@ -65,26 +66,26 @@ pub(super) fn subscribe(client: &mut Client, params: &Named, outlet: &Outlet) ->
     result(&SubscribeAnswer { workspace: answers::place(&root) })
 }
 
-pub(super) fn unsubscribe(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
-    let root = place::here(&client.options_for(params)?)?.root;
+pub(super) fn unsubscribe(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    let root = place::locate(&client.options_for(params)?)?.root;
     let before = client.watches.len();
     client.watches.retain(|watch| watch.root != root);
     result(&(client.watches.len() < before))
 }
 
-/// What was last seen of a workspace.
-struct Sight {
-    here: Here,
-    which: Which,
-    /// With what tells this store from one that was made anew.
+/// A watched workspace and the last known state of its log.
+struct WatchedWorkspace {
+    location: Location,
+    selection: PointSelection,
+    /// The store's database inode: distinguishes it from a recreated store.
     open: Option<(Place, (u64, u64))>,
     head: Option<Head>,
     known: HashSet<PointId>,
 }
 
-impl Sight {
-    fn new(here: Here, which: Which) -> Self {
-        Self { here, which, open: None, head: None, known: HashSet::new() }
+impl WatchedWorkspace {
+    fn new(location: Location, selection: PointSelection) -> Self {
+        Self { location, selection, open: None, head: None, known: HashSet::new() }
     }
 
     fn watch(mut self, outlet: &Outlet, over: &Receiver<()>) {
@@ -93,24 +94,25 @@ impl Sight {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
             }
-            // A store that cannot be read now may be readable later; who asks it is told why not.
+            // A store that cannot be read now may be readable later; a direct request reports the error.
             let new = self.look().unwrap_or_default();
             for point in new {
-                let created = PointCreated { workspace: answers::place(&self.here.root), point };
-                if let Err(Gone) = outlet.notify("point:created", &created) {
+                let created =
+                    PointCreated { workspace: answers::place(&self.location.root), point };
+                if let Err(DisconnectedError) = outlet.notify("point:created", &created) {
                     return;
                 }
             }
         }
     }
 
-    /// The points that were not there before, oldest first.
+    /// The new points, oldest first.
     fn look(&mut self) -> Result<LogAnswer, CommandError> {
-        let number = number_of(&self.here.root, &self.here.home);
+        let number = database_inode(&self.location.root, &self.location.home);
         if self.open.as_ref().map(|(_, open)| *open) != number {
             (self.open, self.head) = (None, None);
             if let Some(number) = number {
-                self.open = Some((reopened(&self.here.root, &self.here.home)?, number));
+                self.open = Some((reopened(&self.location.root, &self.location.home)?, number));
             }
         }
         let Some((place, _)) = &self.open else { return Ok(Vec::new()) };
@@ -123,7 +125,7 @@ impl Sight {
         let with_state = place.workspace.states.points()?;
         let mut new = Vec::new();
         for point in points.iter().filter(|point| !self.known.contains(&point.id)) {
-            if self.which == Which::All || point.kind != PointKind::Safety {
+            if self.selection == PointSelection::All || point.kind != PointKind::Safety {
                 new.push(point_answer(store, point, &[], &with_state)?);
             }
         }

@@ -41,7 +41,7 @@ impl KnownPoints {
     }
 }
 
-/// With its point, whether that still exists or not.
+/// With its point, even if that no longer exists.
 pub(super) fn checkpoint_record(record: &Record) -> CheckpointRecord {
     CheckpointRecord {
         id: record.id().to_string(),

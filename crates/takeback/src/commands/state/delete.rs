@@ -1,11 +1,11 @@
-//! `state delete`: a checkpoint, or an execution with all of them.
+//! `state delete`: deletes a checkpoint, or an execution with all its checkpoints.
 
 use std::io::Write as _;
 
 use takeback_store::States;
 use takeback_store::state::{ExecutionId, Record};
 
-use super::{Named, named};
+use super::{StateTarget, find_target};
 use crate::answers;
 use crate::args::{Options, StateDeleteArgs};
 use crate::ask;
@@ -15,8 +15,8 @@ use crate::screen::{
     HEADING, HINT, NAME, SUCCESS, Screen, count, is_interactive, plain, width, wrap,
 };
 
-/// What is to go.
-enum Goes {
+/// What to delete.
+enum DeleteTarget {
     Checkpoint(Record),
     Execution { id: ExecutionId, checkpoints: u64 },
 }
@@ -26,39 +26,39 @@ pub(crate) fn delete(
     args: &StateDeleteArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let place = place::open_mended(options, Store::MustExist)?;
+    let place = place::open_recovered(options, Store::MustExist)?;
     let states = &*place.workspace.states;
-    let goes = Goes::find(states, &args.name)?;
+    let target = DeleteTarget::find(states, &args.name)?;
     if !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
         return Err(ask::needs_confirmation("deletes checkpoints"));
     }
     if !(screen.json || args.yes && !args.dry_run) {
-        preview(&goes, screen)?;
+        preview(&target, screen)?;
         if !args.dry_run && !ask::confirmed(screen)? {
             writeln!(screen.out, "Nothing was changed.")?;
             return Ok(0);
         }
     }
-    let deleted = if args.dry_run { false } else { carry_out(states, &goes)? };
-    tell(&goes, deleted, args.dry_run, screen)
+    let deleted = if args.dry_run { false } else { delete_target(states, &target)? };
+    print_result(&target, deleted, args.dry_run, screen)
 }
 
-/// Without a question.
+/// Deletes without asking.
 pub(crate) fn delete_now(
     states: &dyn States,
     name: &str,
     dry_run: bool,
 ) -> Result<answers::StateDeleteAnswer, CommandError> {
-    let goes = Goes::find(states, name)?;
-    let deleted = if dry_run { false } else { carry_out(states, &goes)? };
-    Ok(goes.answer(deleted))
+    let target = DeleteTarget::find(states, name)?;
+    let deleted = if dry_run { false } else { delete_target(states, &target)? };
+    Ok(target.answer(deleted))
 }
 
-impl Goes {
+impl DeleteTarget {
     fn find(states: &dyn States, name: &str) -> Result<Self, CommandError> {
-        Ok(match named(states, name)? {
-            Named::Checkpoint(record) => Self::Checkpoint(record),
-            Named::Execution(id, _) => {
+        Ok(match find_target(states, name)? {
+            StateTarget::Checkpoint(record) => Self::Checkpoint(record),
+            StateTarget::Execution(id, _) => {
                 let all = states.executions()?.executions;
                 let own = all.iter().find(|one| one.id == id);
                 let checkpoints = own.map_or(0, |one| one.checkpoints);
@@ -67,7 +67,7 @@ impl Goes {
         })
     }
 
-    /// The execution, the checkpoint if it is one alone, and how many there are.
+    /// The execution, the single checkpoint if only one is deleted, and the number of checkpoints.
     fn parts(&self) -> (&ExecutionId, Option<String>, u64) {
         match self {
             Self::Checkpoint(record) => (&record.key.execution, Some(record.key.to_string()), 1),
@@ -81,16 +81,16 @@ impl Goes {
     }
 }
 
-fn preview(goes: &Goes, screen: &mut Screen) -> Result<(), CommandError> {
-    let (title, what) = match goes {
-        Goes::Checkpoint(record) => {
+fn preview(target: &DeleteTarget, screen: &mut Screen) -> Result<(), CommandError> {
+    let (title, what) = match target {
+        DeleteTarget::Checkpoint(record) => {
             let id = plain(&record.id().to_string());
             (
                 format!("Delete checkpoint {id}"),
                 "this attempt would be deleted; others and later steps stay".to_owned(),
             )
         }
-        Goes::Execution { id, checkpoints } => {
+        DeleteTarget::Execution { id, checkpoints } => {
             let n = usize::try_from(*checkpoints).unwrap_or(usize::MAX);
             let what = format!(
                 "{} would be deleted, with its branches and effects",
@@ -107,25 +107,25 @@ fn preview(goes: &Goes, screen: &mut Screen) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn carry_out(states: &dyn States, goes: &Goes) -> Result<bool, CommandError> {
-    let deleted = match goes {
-        Goes::Checkpoint(record) => states.delete(&record.key)?,
-        Goes::Execution { id, .. } => states.delete_execution(id)?,
+fn delete_target(states: &dyn States, target: &DeleteTarget) -> Result<bool, CommandError> {
+    let deleted = match target {
+        DeleteTarget::Checkpoint(record) => states.delete(&record.key)?,
+        DeleteTarget::Execution { id, .. } => states.delete_execution(id)?,
     };
     states.collect()?;
     Ok(deleted)
 }
 
-fn tell(
-    goes: &Goes,
+fn print_result(
+    target: &DeleteTarget,
     deleted: bool,
     dry_run: bool,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     if screen.json {
-        screen.json(&goes.answer(deleted))?;
+        screen.json(&target.answer(deleted))?;
     } else if !(screen.quiet || dry_run) {
-        let (execution, id, checkpoints) = goes.parts();
+        let (execution, id, checkpoints) = target.parts();
         let name = plain(id.as_deref().unwrap_or(execution.as_str()));
         let n = usize::try_from(checkpoints).unwrap_or(usize::MAX);
         let what = count(n, "checkpoint");

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use takeback_store::States;
 use takeback_store::state::{Checkpoint, StateError};
 
-use super::checkpoint_named;
+use super::find_checkpoint;
 use super::input::escaped;
 use crate::answers::{StateDiffAnswer, StateDifference};
 use crate::args::{Options, StateDiffArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{FAILURE, HINT, SUCCESS, Screen, WARNING, count, plain, shorten};
-use crate::table::{Cell, Give, Table};
+use crate::table::{Cell, Overflow, Table};
 
 pub(crate) fn diff(
     options: &Options,
@@ -30,7 +30,7 @@ pub(crate) fn diff(
         return Ok(0);
     }
     screen.page()?;
-    let mut table = Table::new(2, [Give::Nothing, Give::Start(16), Give::End(16)]);
+    let mut table = Table::new(2, [Overflow::Nothing, Overflow::Start(16), Overflow::End(16)]);
     for StateDifference { path, before, after } in &differences {
         let (verb, style, values) = match (before, after) {
             (None, Some(after)) => ("added", SUCCESS, brief(after, 200)),
@@ -46,15 +46,15 @@ pub(crate) fn diff(
     }
     table.print(&mut screen.out)?;
     match differences.len() {
-        0 => writeln!(screen.out, "Nothing differs.")?,
+        0 => writeln!(screen.out, "No differences.")?,
         n => writeln!(screen.out, "{}", count(n, "difference"))?,
     }
     Ok(0)
 }
 
-/// What is compared of a checkpoint: all but its name, place and time.
+/// The compared part of a checkpoint: everything except its id, position and time.
 fn whole(states: &dyn States, name: &str) -> Result<Value, CommandError> {
-    let id = checkpoint_named(states, name)?.key.id();
+    let id = find_checkpoint(states, name)?.key.id();
     let checkpoint = states.load(&id)?.ok_or(StateError::NotFound { id })?;
     let Checkpoint { record, values } = checkpoint;
     let mut whole = json!({
@@ -70,7 +70,7 @@ fn whole(states: &dyn States, name: &str) -> Result<Value, CommandError> {
     Ok(whole)
 }
 
-/// Paths lead into the second side, but for what only the first has.
+/// Paths refer to the second side, except for values that only the first side has.
 fn compare(before: &Value, after: &Value, path: String, all: &mut StateDiffAnswer) {
     let below = |key: &str| format!("{path}/{}", escaped(key));
     match (before, after) {
@@ -115,7 +115,7 @@ fn side_by_side(
     }
 }
 
-/// The beginning of a value, on one line.
+/// A value shortened to one line.
 fn brief(value: &Value, room: usize) -> String {
     shorten(&plain(&value.to_string()), room)
 }

@@ -1,4 +1,4 @@
-//! `state effect`: what an agent does to the world and cannot take back.
+//! `state effect`: notes side effects that cannot be taken back.
 
 use std::io::Write as _;
 
@@ -25,7 +25,7 @@ pub(crate) fn effect(
         return Err(CommandError::new(Kind::Usage, "the effect's key is empty"));
     }
     let input = if args.withdraw { None } else { Some(read_one(&standard_input()?)?) };
-    // The first step has effects before anything is saved.
+    // The first step may have effects before any checkpoint is saved.
     let intends = !(args.withdraw || args.receipt);
     let store = if intends { Store::Create } else { Store::MustExist };
     let place = place::open(options, store)?;
@@ -35,7 +35,7 @@ pub(crate) fn effect(
         return withdraw(states, &execution, &args.key, known.as_ref(), screen);
     };
     let (effect, is_new) = if args.receipt {
-        // What came of it first stands.
+        // The first receipt counts.
         let is_new = known.as_ref().is_none_or(|known| known.receipt.is_none());
         if is_new {
             states.confirm_effect(&execution, &args.key, &input, now())?;

@@ -1,4 +1,4 @@
-//! `state export`: an execution with all that belongs to it, as one JSON document.
+//! `state export`: writes an execution with all its checkpoints and effects as one JSON document.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use takeback_store::States;
 use takeback_store::state::{ExecutionId, ListQuery, ListScope, StateError};
 
 use super::answer::{KnownPoints, effect};
-use super::execution_named;
+use super::find_execution;
 use crate::answers;
 use crate::args::{Options, StateExportArgs};
 use crate::error::CommandError;
@@ -22,7 +22,7 @@ pub(crate) fn export(
 ) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
     let states = &*place.workspace.states;
-    let execution = execution_named(states, &args.execution)?;
+    let execution = find_execution(states, &args.execution)?;
     let kept = KnownPoints::of(&place.workspace)?;
     let Some(file) = args.file.as_deref().filter(|file| *file != Path::new("-")) else {
         let mut out = screen.bare()?;
@@ -52,7 +52,7 @@ pub(crate) fn export(
     Ok(0)
 }
 
-/// There is no `--force` here.
+/// This command has no `--force`.
 fn without_force(error: CommandError) -> CommandError {
     match error.source.downcast_ref::<FileError>() {
         Some(FileError::Taken { .. }) => {
@@ -62,8 +62,8 @@ fn without_force(error: CommandError) -> CommandError {
     }
 }
 
-/// Writes the document, one checkpoint after the other: all together may be more than memory holds.
-/// Answers how many there are. One that is damaged is an error.
+/// Writes the document one checkpoint at a time, since all of them may not fit into memory. Returns their
+/// number. A damaged checkpoint is an error.
 fn write(
     states: &dyn States,
     execution: &ExecutionId,

@@ -1,11 +1,11 @@
-//! `state fork`: a branch that goes on from a checkpoint.
+//! `state fork`: starts a branch at a checkpoint.
 
 use std::io::Write as _;
 
 use takeback_store::States;
 use takeback_store::state::{BranchName, CheckpointKey, ExecutionId, StateError};
 
-use super::checkpoint_named;
+use super::find_checkpoint;
 use crate::answers;
 use crate::args::{ForkArgs, Options};
 use crate::error::CommandError;
@@ -17,7 +17,7 @@ pub(crate) fn fork(
     args: &ForkArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let place = place::open_mended(options, Store::MustExist)?;
+    let place = place::open_recovered(options, Store::MustExist)?;
     let (key, branch) = fork_now(&*place.workspace.states, args)?;
     if screen.json {
         screen.json(&answer(&key, &branch))?;
@@ -32,12 +32,12 @@ pub(crate) fn fork(
     Ok(0)
 }
 
-/// The checkpoint that the new branch goes on from, and the branch.
+/// The checkpoint at which the new branch starts, and the branch.
 pub(crate) fn fork_now(
     states: &dyn States,
     args: &ForkArgs,
 ) -> Result<(CheckpointKey, BranchName), CommandError> {
-    let key = checkpoint_named(states, &args.id)?.key;
+    let key = find_checkpoint(states, &args.id)?.key;
     let branch = match &args.branch {
         Some(name) => BranchName::new(name.as_str()).map_err(StateError::from)?,
         None => free_name(states, &key.execution)?,

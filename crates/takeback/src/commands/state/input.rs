@@ -1,5 +1,5 @@
-//! JSON that agents hand over: one value, read strictly. What cannot be kept as it was written is
-//! refused, and where it stands is said.
+//! Strict parsing of JSON from agents: one value. A value that could not be stored exactly is refused, with
+//! its location.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -21,15 +21,15 @@ use crate::time::parse_iso;
 pub(crate) enum InputError {
     #[error("standard input is empty; one JSON value is expected")]
     Empty,
-    #[error("standard input has more than {} MiB", LARGEST_MESSAGE >> 20)]
+    #[error("standard input is larger than {} MiB", LARGEST_MESSAGE >> 20)]
     TooLarge,
     #[error("invalid JSON: {0}")]
     NotJson(#[source] serde_json::Error),
     #[error("there is more than one JSON value")]
     Several,
-    #[error("the number {number} at {at} does not fit 64 bits and would be rounded")]
+    #[error("the number {number} at {at} does not fit in 64 bits and would be rounded")]
     Rounded { at: String, number: String },
-    #[error("{at} is there twice")]
+    #[error("duplicate key {at}")]
     Twice { at: String },
     #[error("a checkpoint is an object, not {found}")]
     NoObject { found: String },
@@ -47,7 +47,7 @@ pub(crate) enum InputError {
     OtherAttempt { id: Attempt, attempt: Attempt },
     #[error("the field parent says that {parent} must be the newest, but expect is \"anything\"")]
     OtherExpected { parent: CheckpointId },
-    #[error("the session of the event is {event:?}, that of its checkpoint {checkpoint:?}")]
+    #[error("the event's session is {event:?}, but its checkpoint's is {checkpoint:?}")]
     OtherSession { event: String, checkpoint: String },
 }
 
@@ -57,9 +57,9 @@ impl From<InputError> for CommandError {
     }
 }
 
-/// A checkpoint as an agent wrote it.
+/// A checkpoint as an agent sent it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Given {
+pub(crate) struct CheckpointInput {
     pub(crate) execution: ExecutionId,
     pub(crate) step: StepIndex,
     pub(crate) attempt: Option<Attempt>,
@@ -73,7 +73,7 @@ pub(crate) struct Given {
     pub(crate) session: Option<SessionId>,
 }
 
-/// Where the branch must stand, as an agent wrote it.
+/// The expected head of the branch, as an agent sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Expected {
     Anything,
@@ -88,8 +88,8 @@ impl Expected {
         }
     }
 
-    /// A parent alone must be the newest. To say that there must be none takes a word, since `null` is
-    /// what many write for a field that they do not use.
+    /// A parent without `expect` must be the newest checkpoint. That there must be none is said by `expect`,
+    /// since many agents write `null` for a field they do not use.
     fn read(fields: &mut Fields) -> Result<Self, InputError> {
         let parent = fields.key("parent", |id| id.parse::<CheckpointId>())?;
         match (fields.text("expect")?.as_deref(), parent) {
@@ -125,7 +125,7 @@ const FIELDS: [&str; 16] = [
     "session",
 ];
 
-impl Given {
+impl CheckpointInput {
     pub(crate) fn read(value: Value) -> Result<Self, InputError> {
         let mut fields = match value {
             Value::Object(map) => Fields(map),
@@ -189,7 +189,7 @@ impl Given {
     }
 }
 
-/// The attempt that is meant, if any is.
+/// The attempt named by `id` or `attempt`, which must agree.
 fn agreed(
     id: Option<&CheckpointId>,
     execution: &ExecutionId,
@@ -222,12 +222,12 @@ fn session(name: Option<String>) -> Result<Option<SessionId>, InputError> {
 struct Fields(Map<String, Value>);
 
 impl Fields {
-    /// Whatever is there, `null` too.
+    /// The value, including `null`.
     fn value(&mut self, field: &'static str) -> Option<Value> {
         self.0.remove(field)
     }
 
-    /// `null` is as good as absent.
+    /// The value; `null` counts as absent.
     fn given(&mut self, field: &'static str) -> Option<Value> {
         self.value(field).filter(|value| !value.is_null())
     }
@@ -236,7 +236,7 @@ impl Fields {
         match self.given(field) {
             Some(Value::String(text)) => Ok(Some(text)),
             Some(other) => {
-                Err(InputError::Unfit { field, expected: "a text", found: brief(&other) })
+                Err(InputError::Unfit { field, expected: "a string", found: brief(&other) })
             }
             None => Ok(None),
         }
@@ -276,7 +276,7 @@ fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, field)| field)
 }
 
-/// A value in a few words.
+/// A short description of a value.
 pub(crate) fn brief(value: &Value) -> String {
     match value {
         Value::Array(_) => "a list".to_owned(),
@@ -297,10 +297,10 @@ pub(crate) fn read_one(text: &[u8]) -> Result<Value, InputError> {
     Ok(value)
 }
 
-/// Whether a reader keeps all that `text`, which is JSON, says: no whole number that it would round,
-/// no key that it would drop for another.
+/// Checks that parsing `text`, which is JSON, loses nothing: no integer that would be rounded, no duplicate
+/// key.
 pub(crate) fn check_exact(text: &[u8]) -> Result<(), InputError> {
-    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut open: Vec<OpenContainer<'_>> = Vec::new();
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         let end = match byte {
@@ -311,20 +311,20 @@ pub(crate) fn check_exact(text: &[u8]) -> Result<(), InputError> {
             _ => at + 1,
         };
         match byte {
-            b'{' => open.push(Open::Object {
+            b'{' => open.push(OpenContainer::Object {
                 keys: HashSet::new(),
                 key: Cow::Borrowed(""),
                 is_next: true,
             }),
-            b'[' => open.push(Open::List(0)),
+            b'[' => open.push(OpenContainer::List(0)),
             b'}' | b']' => drop(open.pop()),
             b',' => match open.last_mut() {
-                Some(Open::List(index)) => *index += 1,
-                Some(Open::Object { is_next, .. }) => *is_next = true,
+                Some(OpenContainer::List(index)) => *index += 1,
+                Some(OpenContainer::Object { is_next, .. }) => *is_next = true,
                 None => {}
             },
             b'"' => {
-                if let Some(Open::Object { keys, key, is_next }) = open.last_mut()
+                if let Some(OpenContainer::Object { keys, key, is_next }) = open.last_mut()
                     && *is_next
                 {
                     (*key, *is_next) = (decoded(&text[at..end]), false);
@@ -344,10 +344,10 @@ pub(crate) fn check_exact(text: &[u8]) -> Result<(), InputError> {
     Ok(())
 }
 
-/// A list or an object that has begun.
-enum Open<'a> {
+/// A list or object that is not closed yet.
+enum OpenContainer<'a> {
     List(usize),
-    /// Keys as they are read: one can be written in several ways.
+    /// Decoded keys: a key can be written in several ways.
     Object {
         keys: HashSet<Cow<'a, str>>,
         key: Cow<'a, str>,
@@ -355,7 +355,7 @@ enum Open<'a> {
     },
 }
 
-/// A text of JSON, which is written with its quotes.
+/// Decodes a JSON string, including its quotes.
 fn decoded(written: &[u8]) -> Cow<'_, str> {
     if written.contains(&b'\\')
         && let Ok(text) = serde_json::from_slice(written)
@@ -387,13 +387,13 @@ fn is_rounded(number: &[u8]) -> bool {
     whole && text.parse::<u64>().is_err() && text.parse::<i64>().is_err()
 }
 
-fn pointer(open: &[Open<'_>]) -> String {
+fn pointer(open: &[OpenContainer<'_>]) -> String {
     let mut pointer = String::new();
     for open in open {
         pointer.push('/');
         match open {
-            Open::List(index) => pointer.push_str(&index.to_string()),
-            Open::Object { key, .. } => pointer.push_str(&escaped(key)),
+            OpenContainer::List(index) => pointer.push_str(&index.to_string()),
+            OpenContainer::Object { key, .. } => pointer.push_str(&escaped(key)),
         }
     }
     pointer
@@ -409,11 +409,11 @@ mod tests {
     use super::*;
 
     fn refusal(text: &str) -> String {
-        let read = read_one(text.as_bytes()).and_then(Given::read);
+        let read = read_one(text.as_bytes()).and_then(CheckpointInput::read);
         read.map_or_else(|error| error.to_string(), |given| format!("read: {given:?}"))
     }
 
-    /// A checkpoint with `fields` besides the ones that must be there.
+    /// A checkpoint with the required fields and `fields`.
     fn with(fields: &str) -> String {
         format!(
             r#"{{"execution_id":"e","step_name":"s","step_index":1,"state":{{}},"context":{{}}{fields}}}"#
@@ -437,15 +437,15 @@ mod tests {
         for (text, refused) in [
             (
                 r#"{"a/b":[0,{"~":18446744073709551616}]}"#,
-                "the number 18446744073709551616 at /a~1b/1/~0 does not fit 64 bits and would be rounded",
+                "the number 18446744073709551616 at /a~1b/1/~0 does not fit in 64 bits and would be rounded",
             ),
             (
                 r#"[{}, [], "a\"b,", -9223372036854775809]"#,
-                "the number -9223372036854775809 at /3 does not fit 64 bits and would be rounded",
+                "the number -9223372036854775809 at /3 does not fit in 64 bits and would be rounded",
             ),
-            (r#"{"a":1,"b":{"x":[{"k":1,"k":2}]}}"#, "/b/x/0/k is there twice"),
-            (r#"{"a":1,"\u0061":2}"#, "/a is there twice"),
-            (r#"[{"\ud83d\ude00\/":1,"x":"\ud83d\ude00/","😀/":2}]"#, "/0/😀~1 is there twice"),
+            (r#"{"a":1,"b":{"x":[{"k":1,"k":2}]}}"#, "duplicate key /b/x/0/k"),
+            (r#"{"a":1,"\u0061":2}"#, "duplicate key /a"),
+            (r#"[{"\ud83d\ude00\/":1,"x":"\ud83d\ude00/","😀/":2}]"#, "duplicate key /0/😀~1"),
         ] {
             assert_eq!(read_one(text.as_bytes()).unwrap_err().to_string(), refused);
         }
@@ -460,7 +460,7 @@ mod tests {
             ("{} {}", "there is more than one JSON value"),
             ("[]", "a checkpoint is an object, not a list"),
             ("{}", "the field execution_id is missing"),
-            (r#"{"execution_id":7}"#, "the field execution_id must be a text, not 7"),
+            (r#"{"execution_id":7}"#, "the field execution_id must be a string, not 7"),
             (
                 r#"{"execution_id":""}"#,
                 "the field execution_id cannot be used: the name of an execution is empty",
@@ -496,12 +496,12 @@ mod tests {
                 r#","status":"done""#,
                 "the field status must be success, failed or pending, not \"done\"",
             ),
-            (r#","error":{}"#, "the field error must be a text, not an object"),
+            (r#","error":{}"#, "the field error must be a string, not an object"),
             (
                 r#","timestamp":"yesterday""#,
                 "the field timestamp must be an ISO 8601 time, not \"yesterday\"",
             ),
-            (r#","timestamp":1700000000"#, "the field timestamp must be a text, not 1700000000"),
+            (r#","timestamp":1700000000"#, "the field timestamp must be a string, not 1700000000"),
             (
                 r#","attempt":0"#,
                 "the field attempt must be a whole number from 1 to 4294967295, not 0",
@@ -515,7 +515,7 @@ mod tests {
                 "the field id names attempt 2, but attempt is 3",
             ),
             (r#","session":"""#, "the field session must be a name, not empty"),
-            (r#","branch":[]"#, "the field branch must be a text, not a list"),
+            (r#","branch":[]"#, "the field branch must be a string, not a list"),
             (r#","expect":"none""#, "the field expect must be newest or anything, not \"none\""),
             (
                 r#","expect":"anything","parent":"ckpt-e-0""#,
@@ -533,7 +533,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_has_its_default() {
-        let read = |text: &str| Given::read(read_one(text.as_bytes()).unwrap()).unwrap();
+        let read = |text: &str| CheckpointInput::read(read_one(text.as_bytes()).unwrap()).unwrap();
         let given = read(&with(""));
         assert_eq!((given.status, given.attempt, given.time), (Status::Success, None, None));
         assert_eq!(given.values, Values::default());
@@ -549,8 +549,9 @@ mod tests {
 
     #[test]
     fn no_parent_means_none_yet_only_with_expect() {
-        let read =
-            |fields: &str| Given::read(read_one(with(fields).as_bytes()).unwrap()).unwrap().expect;
+        let read = |fields: &str| {
+            CheckpointInput::read(read_one(with(fields).as_bytes()).unwrap()).unwrap().expect
+        };
         for fields in ["", r#","parent":null"#, r#","expect":null"#, r#","expect":"anything""#] {
             assert_eq!(read(fields), Expected::Anything, "{fields}");
         }

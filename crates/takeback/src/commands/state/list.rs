@@ -11,7 +11,7 @@ use takeback_store::state::{
 };
 
 use super::answer::KnownPoints;
-use super::execution_named;
+use super::find_execution;
 use crate::answers::{self, StateListAnswer};
 use crate::args::{ListStateArgs, Options};
 use crate::error::{CommandError, Kind};
@@ -19,7 +19,7 @@ use crate::place::{self, Store, quoted_text};
 use crate::screen::{
     FAILURE, HINT, NAME, SUCCESS, Screen, WARNING, count, plain, shorten, shorten_path, width, wrap,
 };
-use crate::table::{Cell, Give, Table};
+use crate::table::{Cell, Overflow, Table};
 use crate::time::{ago, now};
 
 pub(crate) fn list(
@@ -36,14 +36,14 @@ pub(crate) fn list(
     }
     match &args.execution {
         Some(execution) => {
-            let execution = execution_named(&*place.workspace.states, execution)?;
+            let execution = find_execution(&*place.workspace.states, execution)?;
             checkpoints(&place.workspace, &execution, args, screen)
         }
         None => executions(&place.workspace, args.limit, screen),
     }
 }
 
-/// What can be read, and what cannot.
+/// The answer, and what is damaged.
 pub(crate) fn answer(
     workspace: &Workspace,
     args: &ListStateArgs,
@@ -56,7 +56,7 @@ pub(crate) fn answer(
         let shown = shown.map(|one| execution_answer(one, &kept)).collect();
         return Ok((StateListAnswer::Executions(shown), all.damaged));
     };
-    let page = page(states, &execution_named(states, execution)?, args)?;
+    let page = page(states, &find_execution(states, execution)?, args)?;
     let kept = KnownPoints::of(workspace)?;
     let records = page.records.iter().map(|record| kept.record(record));
     Ok((StateListAnswer::Checkpoints(records.collect()), page.damaged))
@@ -71,9 +71,15 @@ fn executions(
     let shown = &all.executions[..all.executions.len().min(limit.unwrap_or(usize::MAX))];
     screen.page()?;
     let time = now();
-    let gives =
-        [Give::End(12), Give::All(3), Give::All(2), Give::End(12), Give::Nothing, Give::All(1)];
-    let mut table = Table::new(0, gives);
+    let overflows = [
+        Overflow::End(12),
+        Overflow::All(3),
+        Overflow::All(2),
+        Overflow::End(12),
+        Overflow::Nothing,
+        Overflow::All(1),
+    ];
+    let mut table = Table::new(0, overflows);
     for execution in shown {
         let [step, status, age] = match &execution.head {
             Some(head) => [
@@ -83,7 +89,7 @@ fn executions(
             ],
             None => [Cell::new(HINT, "no checkpoint"), Cell::default(), Cell::default()],
         };
-        // The current one first.
+        // The current branch first.
         let names: Vec<&str> = execution.branches.iter().map(BranchName::as_str).collect();
         let branch = names.join(", ");
         let checkpoints = usize::try_from(execution.checkpoints).unwrap_or(usize::MAX);
@@ -152,7 +158,7 @@ fn checkpoints(
         let hint = if after.len() <= 200 && plain(&after) == after {
             format!("More: --after {after} continues.")
         } else {
-            // It could not be typed.
+            // An id with control characters cannot be typed.
             "More: continue with --after and the last id that --json prints.".to_owned()
         };
         for line in wrap(&hint, width()) {
@@ -162,7 +168,7 @@ fn checkpoints(
     Ok(exit_code(&page.damaged))
 }
 
-/// Where in the list an id stands. Without an attempt, and with the checkpoint gone: after all
+/// The position of an id in the list. For an id without an attempt whose checkpoint is gone: after all
 /// attempts of its step.
 fn place_of(
     states: &dyn States,
@@ -180,9 +186,15 @@ fn place_of(
 
 fn print(out: &mut dyn Write, page: &Page, kept: &KnownPoints) -> io::Result<()> {
     let time = now();
-    let gives =
-        [Give::Start(12), Give::End(12), Give::Nothing, Give::All(2), Give::All(3), Give::All(1)];
-    let mut table = Table::new(0, gives);
+    let overflows = [
+        Overflow::Start(12),
+        Overflow::End(12),
+        Overflow::Nothing,
+        Overflow::All(2),
+        Overflow::All(3),
+        Overflow::All(1),
+    ];
+    let mut table = Table::new(0, overflows);
     for record in &page.records {
         table.rows.push([
             Cell::new(NAME, short_id(record)),
@@ -218,12 +230,12 @@ pub(super) fn style_of(status: Status) -> Style {
     }
 }
 
-/// A name shortened for a table: it may be of any length.
+/// A name shortened for a table, since it may be long.
 fn short(text: &str) -> String {
     shorten(&plain(text), 120)
 }
 
-/// As [`short`], for an id: its end says more than its beginning.
+/// Like [`short`], for an id: its end says more than its beginning.
 fn short_id(record: &Record) -> String {
     shorten_path(&plain(&record.id().to_string()), 120)
 }
@@ -242,10 +254,10 @@ fn print_damaged(out: &mut dyn Write, damaged: &[Damage]) -> io::Result<()> {
 
 fn say_damaged(options: &Options, damaged: &[Damage]) -> Result<(), CommandError> {
     let said = damaged.iter().map(|Damage { what, why }| format!("{what} is damaged: {why}"));
-    place::say_warnings(options, &said.collect::<Vec<_>>())
+    place::print_warnings(options, &said.collect::<Vec<_>>())
 }
 
-/// What can be read is told, but it is not all.
+/// Fails if anything is damaged, since the list is incomplete.
 fn exit_code(damaged: &[Damage]) -> u8 {
     if damaged.is_empty() { 0 } else { Kind::Partly as u8 }
 }

@@ -1,4 +1,4 @@
-//! `state resume`: the state to go on from.
+//! `state resume`: prints the state to continue from.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use takeback_store::state::{BranchName, Effect, ExecutionId, StateError, StepInd
 
 use super::answer::{KnownPoints, effect};
 use super::show::{print_head, print_values};
-use super::{Named, named};
+use super::{StateTarget, find_target};
 use crate::answers;
 use crate::args::{Options, ResumeArgs};
 use crate::error::{CommandError, Kind};
@@ -23,13 +23,13 @@ pub(crate) fn resume(
     args: &ResumeArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let place = place::open_mended(options, Store::MustExist)?;
+    let place = place::open_recovered(options, Store::MustExist)?;
     let states = &*place.workspace.states;
     if screen.json {
         screen.json(&answer(&place.workspace, args)?)?;
         return Ok(0);
     }
-    let (resumed, meant) = go_on(states, args)?;
+    let (resumed, meant) = resume_state(states, args)?;
     let kept = KnownPoints::of(&place.workspace)?;
     screen.page()?;
     let record = &resumed.checkpoint.record;
@@ -37,7 +37,9 @@ pub(crate) fn resume(
     print_effects(&mut screen.out, &resumed)?;
     print_values(&mut screen.out, &resumed.checkpoint)?;
     let head = states.head(&record.key.execution, None)?.and_then(|head| head.record);
-    if let Some(head) = head.filter(|head| meant == Meant::Checkpoint && head.key != record.key) {
+    if let Some(head) =
+        head.filter(|head| meant == TargetKind::Checkpoint && head.key != record.key)
+    {
         writeln!(screen.out)?;
         let hint = format!(
             "The current branch is at {}. `takeback state rollback` moves it back here, `takeback \
@@ -55,7 +57,7 @@ pub(crate) fn answer(
     workspace: &Workspace,
     args: &ResumeArgs,
 ) -> Result<answers::ResumeAnswer, CommandError> {
-    let (resumed, _) = go_on(&*workspace.states, args)?;
+    let (resumed, _) = resume_state(&*workspace.states, args)?;
     Ok(answers::ResumeAnswer {
         checkpoint: KnownPoints::of(workspace)?.checkpoint(resumed.checkpoint),
         ambiguous_effects: resumed.ambiguous.iter().map(effect).collect(),
@@ -63,8 +65,11 @@ pub(crate) fn answer(
     })
 }
 
-fn go_on(states: &dyn States, args: &ResumeArgs) -> Result<(ResumeState, Meant), CommandError> {
-    // An agent that starts must be able to tell `nothing to go on from` from trouble.
+fn resume_state(
+    states: &dyn States,
+    args: &ResumeArgs,
+) -> Result<(ResumeState, TargetKind), CommandError> {
+    // A starting agent must be able to distinguish "nothing to resume" from an error.
     let (mut resumed, meant) = find(states, args).map_err(|error| {
         let state = error.source.downcast_ref::<StateError>();
         let is_nothing =
@@ -77,16 +82,16 @@ fn go_on(states: &dyn States, args: &ResumeArgs) -> Result<(ResumeState, Meant),
     Ok((resumed, meant))
 }
 
-/// What was named.
+/// What the user named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meant {
+enum TargetKind {
     Checkpoint,
     Execution,
 }
 
-fn find(states: &dyn States, args: &ResumeArgs) -> Result<(ResumeState, Meant), CommandError> {
-    let execution = match named(states, &args.name)? {
-        Named::Checkpoint(record) => {
+fn find(states: &dyn States, args: &ResumeArgs) -> Result<(ResumeState, TargetKind), CommandError> {
+    let execution = match find_target(states, &args.name)? {
+        StateTarget::Checkpoint(record) => {
             let unfit = match (&args.branch, args.from_step) {
                 (Some(_), _) => Some("--branch"),
                 (None, Some(_)) => Some("--from-step"),
@@ -97,10 +102,10 @@ fn find(states: &dyn States, args: &ResumeArgs) -> Result<(ResumeState, Meant), 
                     let text = format!("{option} needs an execution, not a checkpoint");
                     Err(CommandError::new(Kind::Usage, text))
                 }
-                None => Ok((resume_at(states, &record.key.id())?, Meant::Checkpoint)),
+                None => Ok((resume_at(states, &record.key.id())?, TargetKind::Checkpoint)),
             };
         }
-        Named::Execution(execution, _) => execution,
+        StateTarget::Execution(execution, _) => execution,
     };
     let branch = args.branch.as_ref().map(BranchName::new).transpose().map_err(StateError::from)?;
     let resumed = match args.from_step {
@@ -115,7 +120,7 @@ fn find(states: &dyn States, args: &ResumeArgs) -> Result<(ResumeState, Meant), 
             resumed.ok_or_else(|| none_succeeded(&execution))?
         }
     };
-    Ok((resumed, Meant::Execution))
+    Ok((resumed, TargetKind::Execution))
 }
 
 fn none_succeeded(execution: &ExecutionId) -> CommandError {

@@ -1,14 +1,14 @@
-//! `state rollback`: state and files go back to a checkpoint together.
+//! `state rollback`: rolls state and files back to a checkpoint together.
 
 use takeback_core::Workspace;
 use takeback_core::execution::{RollbackFiles, rollback_request};
 use takeback_core::rewind::RewindRequest;
 use takeback_store::state::Record;
 
-use super::checkpoint_named;
-use crate::args::{DoingArgs, Options, RollbackArgs};
+use super::find_checkpoint;
+use crate::args::{ApplyArgs, Options, RollbackArgs};
 use crate::commands::menu::execution_request;
-use crate::commands::rewind::carry_out;
+use crate::commands::rewind::run_request;
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{Screen, plain, shorten, shorten_path, width};
@@ -19,18 +19,18 @@ pub(crate) fn rollback(
     args: &RollbackArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut place = place::open_mended(options, Store::MustExist)?;
+    let mut place = place::open_recovered(options, Store::MustExist)?;
     let workspace = &mut place.workspace;
     let (record, request) = request(workspace, args)?;
-    carry_out(workspace, options, request, &args.doing, &title(&record), screen)
+    run_request(workspace, options, request, &args.doing, &title(&record), screen)
 }
 
-/// The checkpoint that is meant, and what to ask for.
+/// The named checkpoint and the request to restore it.
 pub(crate) fn request(
     workspace: &Workspace,
     args: &RollbackArgs,
 ) -> Result<(Record, RewindRequest), CommandError> {
-    let record = checkpoint_named(&*workspace.states, &args.id)?;
+    let record = find_checkpoint(&*workspace.states, &args.id)?;
     let files = match args {
         RollbackArgs { exact: true, .. } => RollbackFiles::Exact,
         RollbackArgs { partial: true, .. } => RollbackFiles::Partial,
@@ -51,14 +51,14 @@ fn title(record: &Record) -> String {
     format!("Roll back to {id} “{step}” ({})", ago(record.time, now()))
 }
 
-/// To the last success of an execution, which was chosen from a menu: files too, if it has any.
+/// Rolls back to the last success of an execution chosen from a menu, with its files if it has any.
 pub(crate) fn rollback_execution(
     workspace: &mut Workspace,
     options: &Options,
     execution: &str,
-    doing: &DoingArgs,
+    doing: &ApplyArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let (record, request) = execution_request(workspace, execution)?;
-    carry_out(workspace, options, request, doing, &title(&record), screen)
+    run_request(workspace, options, request, doing, &title(&record), screen)
 }

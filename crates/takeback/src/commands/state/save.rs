@@ -1,4 +1,4 @@
-//! `state save`: one step, with the files as they are.
+//! `state save`: saves one step, with a point of the files.
 
 use std::io::{self, Read as _, Write as _};
 
@@ -9,10 +9,10 @@ use takeback_store::state::{NewCheckpoint, SaveOutcome};
 use takeback_store::{NotCapturedReason, Seq, SessionId, WorkPath};
 
 use super::answer::checkpoint_record;
-use super::input::{Given, InputError, read_one};
+use super::input::{CheckpointInput, InputError, read_one};
 use crate::answers;
 use crate::args::{Options, SaveArgs};
-use crate::commands::cleanup::when_due;
+use crate::commands::cleanup::clean_up_if_due;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, environment};
 use crate::screen::{HINT, NAME, SUCCESS, Screen, WARNING, name, plain};
@@ -23,14 +23,14 @@ pub(crate) fn save(
     args: &SaveArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut given = Given::read(read_one(&standard_input()?)?)?;
-    given.session = session(args)?.or(given.session).or_else(session_around);
+    let mut given = CheckpointInput::read(read_one(&standard_input()?)?)?;
+    given.session = session(args)?.or(given.session).or_else(parent_session);
     let switched_off = place::not_enabled(options)?;
     let mut place = place::open(options, Store::Create)?;
     let files = if args.no_files || switched_off.is_some() { Files::Not } else { Files::Too };
     mend_unless_locked(&mut place.workspace)?;
-    when_due(&mut place, options);
-    let kept = keep(&mut place.workspace, &given, files)?;
+    clean_up_if_due(&mut place, options);
+    let kept = save_with_files(&mut place.workspace, &given, files)?;
     let record = &kept.saved.record;
     if screen.json {
         screen.json(&answer(&kept))?;
@@ -54,7 +54,7 @@ pub(crate) fn save(
     const MOST: usize = 20;
     for (path, reason) in kept.not_captured.iter().take(MOST) {
         let (path, why) = (name(path), reason.describe());
-        writeln!(screen.out, "  {WARNING}not kept:{WARNING:#} {path}  {HINT}{why}{HINT:#}")?;
+        writeln!(screen.out, "  {WARNING}not captured:{WARNING:#} {path}  {HINT}{why}{HINT:#}")?;
     }
     if kept.not_captured.len() > MOST {
         writeln!(screen.out, "  {HINT}and {} more{HINT:#}", kept.not_captured.len() - MOST)?;
@@ -62,16 +62,16 @@ pub(crate) fn save(
     Ok(0)
 }
 
-/// A rollback that was interrupted may move the head, and must not leave behind what is saved now. One
-/// that is still running does not keep an agent from saving.
+/// Finishes an interrupted rollback first: it may move the head past what is saved now. A rollback that is
+/// still running does not block saving.
 pub(crate) fn mend_unless_locked(workspace: &mut Workspace) -> Result<(), CommandError> {
-    match place::mend(workspace) {
+    match place::finish_rewind(workspace) {
         Err(error) if error.kind == Kind::Locked => Ok(()),
         mended => mended,
     }
 }
 
-pub(crate) fn answer(kept: &Kept) -> answers::SaveAnswer {
+pub(crate) fn answer(kept: &SavedStep) -> answers::SaveAnswer {
     answers::SaveAnswer {
         record: checkpoint_record(&kept.saved.record),
         is_new: kept.saved.is_new,
@@ -88,15 +88,15 @@ fn session(args: &SaveArgs) -> Result<Option<SessionId>, CommandError> {
     }
 }
 
-/// The session of the `takeback run` that this is part of.
-fn session_around() -> Option<SessionId> {
+/// The session of the surrounding `takeback run`.
+fn parent_session() -> Option<SessionId> {
     environment(SESSION_VARIABLE)?.into_string().ok().map(SessionId)
 }
 
-/// What `run` tells its command.
+/// The variable in which `run` passes its session to the command.
 pub(crate) const SESSION_VARIABLE: &str = "TAKEBACK_SESSION";
 
-/// All of it, up to the size that a message may have.
+/// Reads all of it, up to the maximum size of a message.
 pub(super) fn standard_input() -> Result<Vec<u8>, CommandError> {
     let mut text = Vec::new();
     io::stdin().lock().take(LARGEST_MESSAGE as u64 + 1).read_to_end(&mut text)?;
@@ -106,26 +106,26 @@ pub(super) fn standard_input() -> Result<Vec<u8>, CommandError> {
     Ok(text)
 }
 
-/// Whether a point of the files is made too.
+/// Whether to make a point of the files, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Files {
     Too,
     Not,
 }
 
-/// What became of a checkpoint and the files that go with it.
-pub(crate) struct Kept {
+/// A saved checkpoint and the point of its files.
+pub(crate) struct SavedStep {
     pub(crate) saved: SaveOutcome,
-    /// Where the log stands.
+    /// The head of the log.
     pub(crate) seq: Seq,
     pub(crate) not_captured: Vec<(WorkPath, NotCapturedReason)>,
 }
 
-pub(crate) fn keep(
+pub(crate) fn save_with_files(
     workspace: &mut Workspace,
-    given: &Given,
+    given: &CheckpointInput,
     files: Files,
-) -> Result<Kept, CommandError> {
+) -> Result<SavedStep, CommandError> {
     let own = SessionId(given.execution.to_string());
     let new = NewCheckpoint {
         execution: &given.execution,
@@ -144,25 +144,25 @@ pub(crate) fn keep(
     match files {
         Files::Too => {
             let (saved, recorded) = save_step(workspace, &new)?;
-            Ok(Kept { saved, seq: recorded.seq, not_captured: recorded.not_captured })
+            Ok(SavedStep { saved, seq: recorded.seq, not_captured: recorded.not_captured })
         }
         Files::Not => {
             let saved = workspace.states.save(&new)?;
-            Ok(Kept { saved, seq: workspace.store.head()?.seq, not_captured: Vec::new() })
+            Ok(SavedStep { saved, seq: workspace.store.head()?.seq, not_captured: Vec::new() })
         }
     }
 }
 
-/// The checkpoint of a `step` that `record` was told of.
+/// The checkpoint in a `step` event of `record`.
 pub(crate) fn of_event(
     session: String,
     checkpoint: serde_json::Value,
-) -> Result<Given, InputError> {
-    let given = Given::read(checkpoint)?;
+) -> Result<CheckpointInput, InputError> {
+    let given = CheckpointInput::read(checkpoint)?;
     match &given.session {
         Some(own) if own.0 != session => {
             Err(InputError::OtherSession { event: session, checkpoint: own.0.clone() })
         }
-        _ => Ok(Given { session: Some(SessionId(session)), ..given }),
+        _ => Ok(CheckpointInput { session: Some(SessionId(session)), ..given }),
     }
 }

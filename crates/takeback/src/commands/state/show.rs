@@ -1,4 +1,4 @@
-//! `state show`: one checkpoint, whole.
+//! `state show`: one checkpoint with its values.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use takeback_store::States;
 use takeback_store::state::{Checkpoint, StateError};
 
 use super::answer::{KnownPoints, parent_of};
-use super::checkpoint_named;
+use super::find_checkpoint;
 use super::list::style_of;
 
 use crate::answers;
@@ -38,7 +38,7 @@ pub(crate) fn show(
 }
 
 fn whole(states: &dyn States, name: &str) -> Result<Checkpoint, CommandError> {
-    let id = checkpoint_named(states, name)?.key.id();
+    let id = find_checkpoint(states, name)?.key.id();
     Ok(states.load(&id)?.ok_or(StateError::NotFound { id })?)
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn answer(
     Ok(KnownPoints::of(workspace)?.checkpoint(checkpoint))
 }
 
-/// What a checkpoint is, without its values.
+/// Prints a checkpoint without its values.
 pub(super) fn print_head(
     out: &mut dyn Write,
     checkpoint: &Checkpoint,
@@ -78,7 +78,7 @@ pub(super) fn print_head(
     }
 }
 
-/// The values, as JSON. Empty ones are passed over.
+/// Prints the values as JSON. Empty ones are skipped.
 pub(super) fn print_values(
     out: &mut dyn Write,
     checkpoint: &Checkpoint,

@@ -1,4 +1,4 @@
-//! What keeps changes out of the log, and what is missing in it.
+//! What stops recording, and what the log is missing.
 
 use anstyle::Style;
 
@@ -6,7 +6,7 @@ use crate::answers;
 use crate::commands::verify::damage_beside;
 use crate::heartbeat::{Refusal, heartbeats, refusals};
 use crate::marker::ACKNOWLEDGE;
-use crate::place::{Here, Place, sentence};
+use crate::place::{Location, Place, sentence};
 use crate::probe::{NotWritable, not_writable};
 use crate::screen::{WARNING, plain};
 use crate::settings::table;
@@ -15,18 +15,18 @@ use crate::time::{ago, now};
 
 pub(super) struct Gaps {
     pub(super) not_writable: Option<NotWritable>,
-    /// An older Takeback that recorded nothing, and in which session.
+    /// An older Takeback that could not record, and its session.
     too_old: Option<(String, Refusal)>,
 }
 
 impl Gaps {
-    pub(super) fn of(here: &Here) -> Self {
-        let store = stores::store_of(&here.root, &here.home);
-        let beats = heartbeats(&here.home);
+    pub(super) fn of(location: &Location) -> Self {
+        let store = stores::store_of(&location.root, &location.home);
+        let beats = heartbeats(&location.home);
         let refusals = refusals(&beats, Some(&store), now());
         let newest = refusals.into_iter().max_by_key(|(_, refusal, _)| refusal.at);
         Self {
-            not_writable: not_writable(&here.home, &here.root),
+            not_writable: not_writable(&location.home, &location.root),
             too_old: newest.map(|(beat, refusal, _)| (beat.session.clone(), refusal.clone())),
         }
     }

@@ -1,4 +1,4 @@
-//! Ignored files that are kept all the same, and the ignored folders they are in.
+//! Ignored files that are recorded anyway, and their folders.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,12 +10,12 @@ use takeback_store::{Entry, StoreError, WorkPath};
 use crate::answers;
 use crate::screen::{HINT, bytes, count, name};
 
-/// What is covered of what is ignored.
+/// The recorded part of the ignored files.
 #[derive(Debug, Default)]
 pub(super) struct Ignored {
     pub(super) files: usize,
     pub(super) bytes: u64,
-    /// The outermost ones, by path.
+    /// The outermost ignored folders, by path.
     folders: BTreeMap<WorkPath, FolderCoverage>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Ignored {
 struct FolderCoverage {
     files: usize,
     bytes: u64,
-    /// Names in it that were passed over.
+    /// Names in it that are not recorded.
     not_covered: usize,
 }
 
@@ -55,7 +55,7 @@ impl Ignored {
         Ok(ignored)
     }
 
-    /// How many files there are, and how much of `most` they take.
+    /// The number of files, and how much of `most` bytes they use.
     pub(super) fn line(&self, most: u64) -> Option<String> {
         let used = format!("{} of {} used", bytes(self.bytes), bytes(most));
         (self.files > 0).then(|| format!("{} of them ignored but recorded: {used}", self.files))
@@ -71,7 +71,7 @@ impl Ignored {
         self.folders.iter().map(answer).collect()
     }
 
-    /// One line a folder.
+    /// Prints one line per folder.
     pub(super) fn print(&self, out: &mut dyn Write, all: bool) -> io::Result<()> {
         const MOST: usize = 10;
         if self.folders.is_empty() {
@@ -96,7 +96,7 @@ impl Ignored {
     }
 }
 
-/// The outermost ignored folder that a folder is, or is in.
+/// The outermost ignored folder that is or contains `folder`.
 fn outermost(index: &Index, folder: &[u8]) -> Option<WorkPath> {
     let folder = WorkPath::new(folder).ok()?;
     let mut around: Vec<WorkPath> = folder.ancestors().collect();

@@ -1,7 +1,7 @@
-//! `status --line`: one short line, for prompts and status bars, which ask for it all the time.
+//! `status --line`: one short line for shell prompts and status bars, which run it very often.
 //!
-//! Looks at the store alone, in a few milliseconds: files are not looked at, nothing is written,
-//! mended or waited for. Where there is no store the line is empty, so that a status bar shows nothing.
+//! Reads only the store, in a few milliseconds. It reads no files, writes and repairs nothing, and never
+//! waits. Without a store the line is empty, so that a status bar shows nothing.
 
 use std::io::Write as _;
 
@@ -16,13 +16,13 @@ use crate::screen::{Screen, columns, count, plain, shorten, width};
 use crate::stores;
 use crate::time::now;
 
-/// More than that is no longer short.
+/// The longest line.
 const LONGEST: usize = 60;
 
 pub(crate) fn line(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
-    let seen = match place::here(options) {
-        Ok(here) => stores::summarize(&stores::store_of(&here.root, &here.home)),
-        // A shell may stand in a folder that is gone.
+    let seen = match place::locate(options) {
+        Ok(location) => stores::summarize(&stores::store_of(&location.root, &location.home)),
+        // A shell's current folder may have been deleted.
         Err(_) if options.directory.is_none() => return nothing(screen),
         Err(error) => return Err(error),
     };
@@ -53,7 +53,7 @@ fn nothing(screen: &mut Screen) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-/// Columns that it may take. Who shows it in a bar has no terminal there, but may say how wide it is.
+/// The available columns. A status bar is not a terminal, but may set `COLUMNS`.
 fn room() -> usize {
     let said = place::environment("COLUMNS").and_then(|said| said.to_str()?.parse().ok());
     said.unwrap_or_else(width).min(LONGEST)
@@ -77,7 +77,7 @@ fn answer(seen: &StoreSummary) -> answers::StatusLineAnswer {
     }
 }
 
-/// `3 points · last 4m ago: fix the parser · claude at work`; in fewer columns with fewer words.
+/// `3 points · last 4m ago: fix the parser · claude at work`; with fewer words in fewer columns.
 fn text(seen: &StoreSummary, now: Timestamp, room: usize) -> String {
     let points = usize::try_from(seen.points).unwrap_or(usize::MAX);
     let agent = |agent: &Option<String>| plain(agent.as_deref().unwrap_or("agent"));
@@ -93,7 +93,7 @@ fn text(seen: &StoreSummary, now: Timestamp, room: usize) -> String {
         at_work: at_work.as_ref().map(|who| format!("{who} at work")),
         rewind: seen.open_rewind.then_some("rewind unfinished"),
     };
-    // Fewer columns than these say nothing of what was done.
+    // In fewer columns, the title is left out.
     const TITLE: usize = 12;
     let title = seen.last.as_ref().map(title).unwrap_or_default();
     let needed = wide.columns() + if title.is_empty() { 0 } else { columns(&title).min(TITLE) + 2 };
@@ -109,7 +109,7 @@ fn text(seen: &StoreSummary, now: Timestamp, room: usize) -> String {
     shorten(&narrow.with(&title, room), room)
 }
 
-/// The parts of the line but for what the point is called.
+/// The parts of the line, without the point's title.
 struct Words {
     points: String,
     age: Option<String>,
@@ -123,7 +123,7 @@ impl Words {
     }
 
     fn with(&self, title: &str, room: usize) -> String {
-        /// A shorter piece of a title is noise.
+        /// A shorter part of a title is noise.
         const LEAST: usize = 4;
         let left = if title.is_empty() { 0 } else { room.saturating_sub(self.columns() + 2) };
         let title =

@@ -70,7 +70,7 @@ fn while_an_agent_is_at_work_there_is_a_question() {
     assert_eq!(user.fed(&["record"], &prompt.to_string()).code, 0);
     let mut seat = sits(&user, &[]);
     seat.types("2").sees("[x] ").types(ENTER).sees("Restore what?").types("f");
-    seat.sees("s may be at work (last event").sees("Do this? [y/N]").types("n\r");
+    seat.sees("s may be at work (last event").sees("Proceed? [y/N]").types("n\r");
     assert_eq!(seat.ends(), 5);
     assert_eq!(files(&user), are("two\n", true, "mine, later\n"));
 }
@@ -253,8 +253,8 @@ fn files_are_marked_as_the_agents_or_as_ones_own() {
         .collect();
     assert_eq!(left, ["made.txt", "notes!.txt", "watched.txt", "named.txt"]);
     let shown = ["m npm run dev", "edit"].map(|point| user.takeback(&["show", point]).out);
-    assert!(shown[0].contains("s (you said so)"), "{shown:?}");
-    assert!(shown[1].contains("you (you said so)"), "{shown:?}");
+    assert!(shown[0].contains("s (corrected by you)"), "{shown:?}");
+    assert!(shown[1].contains("you (corrected by you)"), "{shown:?}");
 }
 
 #[test]

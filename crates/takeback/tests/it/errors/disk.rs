@@ -34,7 +34,7 @@ fn fill_everywhere(user: &User, args: &[&str]) -> usize {
         if answer.code != 0 {
             refused += 1;
             assert_eq!(answer.code, 1, "{told}");
-            let hinted = ["Make room on the disk", "The disk is full or failing"];
+            let hinted = ["Free some disk space", "The disk is full or failing"];
             assert!(hinted.iter().any(|hint| answer.err.contains(hint)), "{told}");
         }
         assert_eq!(user.takeback(&["recover"]).code, 0, "{told}");
@@ -74,13 +74,13 @@ fn a_full_disk_says_what_to_do() {
     insta::assert_snapshot!(in_workspace.err, @"
     takeback: cannot make a.txt ready beside its place: No space left on device (os error 28)
       Nothing was changed.
-      Make room on the disk and try again; nothing was lost.
+      Free some disk space and try again; nothing was lost.
     ");
     let no_folder = user.with_failing("mkdirat:error=ENOSPC:when=1", None, &["rewind", "m", "-y"]);
     insta::assert_snapshot!(no_folder.err, @r"
     takeback: cannot make .takeback ready beside its place: No space left on device (os error 28)
       Nothing was changed.
-      Make room on the disk and try again; nothing was lost.
+      Free some disk space and try again; nothing was lost.
     ");
     assert_eq!(user.tree(), before);
     user.write("more", "something new\n");
@@ -88,7 +88,7 @@ fn a_full_disk_says_what_to_do() {
     assert_eq!(in_pack.code, 1);
     insta::assert_snapshot!(in_pack.err, @r"
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/packs/ID.pack cannot be used (appending to it): No space left on device (os error 28)
-      Make room on the disk and try again; nothing was lost.
+      Free some disk space and try again; nothing was lost.
     ");
     let in_database = user.with_failing("pwrite64:error=ENOSPC:when=1+", None, &["checkpoint"]);
     insta::assert_snapshot!(in_database.err, @"
@@ -103,7 +103,7 @@ fn a_full_disk_says_what_to_do() {
     let late = late.find(|err| err.contains("database or disk is full"));
     insta::assert_snapshot!(late.expect("the database grows"), @"
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (committing to it): database or disk is full
-      Make room on the disk and try again; nothing was lost.
+      Free some disk space and try again; nothing was lost.
     ");
 }
 
@@ -119,11 +119,11 @@ fn an_answer_that_finds_no_room() {
     assert_eq!(code, Some(1));
     insta::assert_snapshot!(err, @r"
     takeback: the answer could not be written: No space left on device (os error 28)
-      Make room on the disk and try again; nothing was lost.
+      Free some disk space and try again; nothing was lost.
     ");
     let (code, err) = full(&["log", "--json"]);
     assert_eq!(code, Some(1));
-    insta::assert_snapshot!(err, @r#"{"error":"the answer could not be written: No space left on device (os error 28)","hints":["Make room on the disk and try again; nothing was lost."],"code":1}"#);
+    insta::assert_snapshot!(err, @r#"{"error":"the answer could not be written: No space left on device (os error 28)","hints":["Free some disk space and try again; nothing was lost."],"code":1}"#);
 }
 
 #[test]
@@ -131,13 +131,13 @@ fn a_file_that_vanishes_while_it_is_read_is_absent_and_stops_nothing() {
     let user = User::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
     let answer = user.with_failing("openat:error=ENOENT:when=1", Some("a.txt"), &["checkpoint"]);
     assert_eq!(answer.code, 0, "it came back: {answer:?}");
-    assert!(!answer.out.contains("not kept"), "{answer:?}");
+    assert!(!answer.out.contains("not captured"), "{answer:?}");
     user.write("a.txt", "two\n");
     let answer = user.with_failing("openat:error=ENOENT:when=1+", Some("a.txt"), &["checkpoint"]);
     assert_eq!(answer.code, 0);
     insta::assert_snapshot!(answer.out, @r"
     Point ID  2 files in FOLDER/work
-      not kept: a.txt  it kept changing while it was read
+      not captured: a.txt  it kept changing while it was read
     ");
     assert_eq!(user.takeback(&["checkpoint"]).code, 0);
     assert_eq!(user.json(&["log"])[0]["notCaptured"], 0, "it is kept as soon as it can be");
@@ -149,13 +149,13 @@ fn a_file_that_is_shorter_than_it_was_is_not_kept_by_halves() {
     let file = user.work().join("a.txt");
     let file = file.to_str().expect("utf-8");
     let answer = user.with_failing("read:retval=0:when=1", Some(file), &["checkpoint"]);
-    assert_eq!((answer.code, answer.out.contains("not kept")), (0, false), "{answer:?}");
+    assert_eq!((answer.code, answer.out.contains("not captured")), (0, false), "{answer:?}");
     user.write("a.txt", "three\n");
     let answer = user.with_failing("read:retval=0:when=1+", Some(file), &["checkpoint", "torn"]);
     assert_eq!(answer.code, 0);
     insta::assert_snapshot!(answer.out, @r"
     Point ID “torn”  1 file in FOLDER/work
-      not kept: a.txt  it kept changing while it was read
+      not captured: a.txt  it kept changing while it was read
     ");
 }
 
@@ -180,7 +180,7 @@ fn a_file_that_grows_while_it_is_read() {
         done.store(true, Ordering::Relaxed);
     });
     let answer = user.takeback(&["checkpoint", "quiet"]);
-    assert!(!answer.out.contains("not kept"), "{answer:?}");
+    assert!(!answer.out.contains("not captured"), "{answer:?}");
     assert_eq!(user.takeback(&["verify"]).code, 0);
     let whole = user.read("log.txt");
     user.write("log.txt", "cut\n");

@@ -20,7 +20,7 @@ fn a_file_that_may_not_be_read_is_named_and_left_alone() {
     assert_eq!((answer.code, answer.err.as_str()), (3, ""));
     insta::assert_snapshot!(answer.out, @r"
     Point ID “first”  2 files in FOLDER/work
-      not kept: secret  it could not be read
+      not captured: secret  it could not be read
     ");
     let status = user.unprivileged(&["run", "--", "/bin/rm", "-f", "secret"]);
     assert_eq!(status.code, 0, "{status:?}");
@@ -46,7 +46,7 @@ fn a_workspace_that_may_not_be_written() {
     insta::assert_snapshot!(answer.err, @r"
     takeback: cannot make .takeback ready beside its place: Permission denied (os error 13)
       Nothing was changed.
-      Make the folder writable for you and try again.
+      Make the folder writable and try again.
     ");
     assert_eq!(user.tree(), before);
     assert_eq!(user.unprivileged(&["checkpoint"]).code, 0, "it can still be recorded");
@@ -78,6 +78,6 @@ fn a_read_only_file_system_says_so() {
     insta::assert_snapshot!(answer.err, @r"
     takeback: cannot make .takeback ready beside its place: Read-only file system (os error 30)
       Nothing was changed.
-      Make the folder writable for you and try again.
+      Make the folder writable and try again.
     ");
 }

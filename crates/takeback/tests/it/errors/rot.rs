@@ -33,7 +33,7 @@ fn a_flipped_mode_is_found_and_costs_that_file_alone() {
     Rewind to ID “go” (just now)
 
       restored  lib/   and 1 in it
-      deleted   new    was not there then
+      deleted   new    did not exist then
       missing   a.txt  damaged in the store
 
     3 paths changed while `Bash` ran; may include yours.

@@ -217,21 +217,21 @@ fn a_store_that_may_not_be_written() {
     for args in [&["checkpoint"][..], &["rewind", "m", "-y"], &["forget", "-y"]] {
         let answer = user.unprivileged(args);
         assert_eq!(answer.code, 1, "{args:?}: {answer:?}");
-        assert!(answer.err.contains("writable for you"), "{args:?}: {answer:?}");
+        assert!(answer.err.contains("writable"), "{args:?}: {answer:?}");
     }
     insta::assert_snapshot!(user.unprivileged(&["checkpoint"]).err, @"
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/lock cannot be used (locking the workspace): Permission denied (os error 13)
-      Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
+      Make the store readable and writable, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
     ");
     insta::assert_snapshot!(user.unprivileged(&["forget", "-y"]).err, @r"
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/lock cannot be used (locking the workspace): Permission denied (os error 13)
-      Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
+      Make the store readable and writable, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
     ");
     assert_eq!(user.tree(), before);
     set_modes(&store, 0o000, 0o000);
     insta::assert_snapshot!(user.unprivileged(&["log"]).err, @r"
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (looking for it): Permission denied (os error 13)
-      Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
+      Make the store readable and writable, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
     ");
     let listed = user.unprivileged(&["workspaces"]);
     assert_eq!((listed.code, listed.out.contains("not known")), (0, true), "{listed:?}");
@@ -251,8 +251,8 @@ fn a_home_that_may_not_be_written() {
     let answer = user.unprivileged(&["checkpoint"]);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID cannot be used (making it): Permission denied (os error 13)
-      Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID cannot be used (creating it): Permission denied (os error 13)
+      Make the store readable and writable, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
     ");
 }
 
@@ -264,12 +264,12 @@ fn a_store_on_a_read_only_file_system() {
     for args in [&["checkpoint"][..], &["rewind", "m", "-y"]] {
         let answer = user.with_failing("openat:error=EROFS:when=1+", Some(&database), args);
         assert_eq!(answer.code, 1, "{answer:?}");
-        assert!(answer.err.contains("writable for you"), "{answer:?}");
+        assert!(answer.err.contains("writable"), "{answer:?}");
     }
     let answer = user.with_failing("openat:error=EROFS:when=1+", Some(&database), &["log"]);
     insta::assert_snapshot!(answer.err, @"
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (opening it): unable to open database file: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db
-      Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
+      Make the store readable and writable, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
     ");
     assert_eq!(user.read("a.txt"), "two\n");
 }

@@ -22,7 +22,7 @@ fn saves_by_command(user: &User, bytes: usize) -> bool {
     let text = checkpoint(bytes, &Value::Null).to_string();
     assert_eq!(text.len(), bytes);
     let answer = user.fed(&["state", "save", "--no-files"], &text);
-    let why = "takeback: standard input has more than 64 MiB";
+    let why = "takeback: standard input is larger than 64 MiB";
     assert!(answer.code == 0 || (answer.code == 2 && answer.err.starts_with(why)), "{answer:?}");
     answer.code == 0
 }

@@ -124,7 +124,7 @@ fn what_differs_between_two_checkpoints() {
             { "path": "/status", "before": "success", "after": "failed" },
         ])
     );
-    insta::assert_snapshot!(user.takeback(&["state", "diff", "e", "e"]).out, @"Nothing differs.");
+    insta::assert_snapshot!(user.takeback(&["state", "diff", "e", "e"]).out, @"No differences.");
 }
 
 #[test]

@@ -46,9 +46,9 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     insta::assert_snapshot!(preview.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
-      state     ckpt-e-1.a1  branch main would be there
+      state     ckpt-e-1.a1  branch main would be at this checkpoint
       restore   a.txt
-      delete    b.txt        was not there then
+      delete    b.txt        did not exist then
 
     2 paths changed while `sh FOLDER/home/agent.sh` ran; may include yours.
 
@@ -62,9 +62,9 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     insta::assert_snapshot!(done.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
-      state     ckpt-e-1.a1  branch main is now there
+      state     ckpt-e-1.a1  branch main is now at this checkpoint
       restored  a.txt
-      deleted   b.txt        was not there then
+      deleted   b.txt        did not exist then
 
     2 paths changed while `sh FOLDER/home/agent.sh` ran; may include yours.
 
@@ -85,7 +85,7 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     insta::assert_snapshot!(preview.out, @"
     Undo the last rewind
 
-      state     e  branch main would be where it was before
+      state     e  branch main would return to where it was
       restore   a.txt
       restore   b.txt
 
@@ -96,7 +96,7 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     insta::assert_snapshot!(undone.out, @"
     Undo the last rewind
 
-      state     ckpt-e-2.a1  branch main is now there
+      state     ckpt-e-2.a1  branch main is now at this checkpoint
       restored  a.txt
       restored  b.txt
 
@@ -167,8 +167,8 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     insta::assert_snapshot!(partial.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
-      state     ckpt-e-1.a1  branch main is now there
-      deleted   b.txt        was not there then
+      state     ckpt-e-1.a1  branch main is now at this checkpoint
+      deleted   b.txt        did not exist then
       conflict  a.txt        both changed the same lines
 
     1 path changed while `sh FOLDER/home/agent.sh` ran; may include yours.
@@ -186,7 +186,7 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     insta::assert_snapshot!(state.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
-      state     ckpt-e-1.a1  branch main is now there
+      state     ckpt-e-1.a1  branch main is now at this checkpoint
 
     state restored
     Done and verified on disk. `takeback undo` takes it back.

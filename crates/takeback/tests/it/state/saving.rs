@@ -109,12 +109,12 @@ fn what_is_wrong_is_named_and_nothing_is_made() {
         (
             &checkpoint(1, &json!({}))
                 .replace(r#""step_index":1"#, r#""step_index":99999999999999999999"#),
-            "the number 99999999999999999999 at /step_index does not fit 64 bits and would be rounded",
+            "the number 99999999999999999999 at /step_index does not fit in 64 bits and would be rounded",
         ),
         (
             &checkpoint(1, &json!({}))
                 .replace(r#"{"step":1}"#, r#"{"a":[1,-99999999999999999999]}"#),
-            "the number -99999999999999999999 at /state/a/1 does not fit 64 bits and would be rounded",
+            "the number -99999999999999999999 at /state/a/1 does not fit in 64 bits and would be rounded",
         ),
         (
             &checkpoint(1, &json!({ "variable": 1 })),
@@ -214,8 +214,8 @@ fn steps_among_events_are_answered_and_a_bad_one_does_not_end_the_stream() {
     {"ok":true,"event":"prompt","seq":1,"point":"LONG-ID","notCaptured":[]}
     {"ok":true,"event":"step","seq":1,"point":"LONG-ID","notCaptured":[],"id":"ckpt-e-1","attempt":1}
     {"ok":false,"event":"step","error":"the field execution_id is missing"}
-    {"ok":false,"event":"step","error":"the number 18446744073709551616 at /checkpoint/state does not fit 64 bits and would be rounded"}
-    {"ok":false,"event":"step","error":"the session of the event is \"s\", that of its checkpoint \"other\""}
+    {"ok":false,"event":"step","error":"the number 18446744073709551616 at /checkpoint/state does not fit in 64 bits and would be rounded"}
+    {"ok":false,"event":"step","error":"the event's session is \"s\", but its checkpoint's is \"other\""}
     {"ok":false,"event":"step","error":"the parent ckpt-e-7 of ckpt-e-2 does not exist"}
     {"ok":false,"error":"not an event: missing field `checkpoint`"}
     {"ok":true,"event":"step","seq":1,"point":"LONG-ID","notCaptured":[],"id":"ckpt-e-1","attempt":2}

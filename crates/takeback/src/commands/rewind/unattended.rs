@@ -8,24 +8,24 @@ use takeback_core::rewind::{
 
 use super::{catch_up, discarded};
 use crate::answers;
-use crate::args::{DoingArgs, Options};
+use crate::args::{ApplyArgs, Options};
 use crate::commands::conversation::cut_of;
 use crate::commands::receipt::{self, Tense};
 use crate::error::CommandError;
 
-/// What was done, or with `--dry-run` would be, and the exit code that it stands for.
-pub(crate) fn at_once(
+/// Applies a rewind, or with `--dry-run` plans it. Returns the receipt and its exit code.
+pub(crate) fn run_unattended(
     workspace: &mut Workspace,
     options: &Options,
     mut request: RewindRequest,
-    args: &DoingArgs,
+    args: &ApplyArgs,
 ) -> Result<(answers::Receipt, u8), CommandError> {
     request.outside = args.outside;
     request.discard = discarded(workspace, options, &args.discard)?;
     catch_up(workspace, &request)?;
-    if args.dry_run || stands_there(workspace, &request)? {
+    if args.dry_run || is_already_there(workspace, &request)? {
         let shown = preview(workspace, &request)?;
-        let is_there = shown.plan.leaves_files() && stands_there(workspace, &request)?;
+        let is_there = shown.plan.leaves_files() && is_already_there(workspace, &request)?;
         if args.dry_run || is_there {
             let receipt = receipt_of(&shown, is_there);
             let code = receipt::exit_code(&receipt, tense_of(&shown));
@@ -41,8 +41,8 @@ pub(crate) fn at_once(
     Ok((answer, receipt::exit_code(&done, Tense::Did)))
 }
 
-/// The preview, for a program that shows it to its user, with a `mark` of the plan.
-pub(crate) fn marked(
+/// The preview, for a program that shows it to its user. Its `mark` identifies the plan.
+pub(crate) fn preview_marked(
     workspace: &mut Workspace,
     request: &RewindRequest,
 ) -> Result<answers::PreviewAnswer, CommandError> {
@@ -52,13 +52,13 @@ pub(crate) fn marked(
     Ok(answers::PreviewAnswer { receipt, mark: mark_of(&shown)? })
 }
 
-/// Does what [`marked`] showed; if that would be anything else by now, it does nothing and answers
+/// Applies the plan that [`preview_marked`] showed. If the plan has changed since, changes nothing and returns
 /// [`RewindError::Changed`].
-pub(crate) fn as_marked(
+pub(crate) fn apply_marked(
     workspace: &mut Workspace,
     options: &Options,
     mut request: RewindRequest,
-    args: &DoingArgs,
+    args: &ApplyArgs,
     mark: &str,
 ) -> Result<answers::Receipt, CommandError> {
     request.outside = args.outside;
@@ -73,17 +73,17 @@ pub(crate) fn as_marked(
     Ok(with_windows(&done, &windows))
 }
 
-/// The same for the same steps from the same contents, whichever process asks.
+/// Equal for the same steps from the same contents, in any process.
 fn mark_of(shown: &Preview) -> Result<String, serde_json::Error> {
-    // What is merely kept is named for information: a change of it changes nothing of what is done.
+    // Kept files are only information: a change to them does not change the plan.
     let is_asked = |step: &&Step| !matches!(step.verdict, Verdict::Keep { .. });
     let asked: Vec<&Step> = shown.plan.steps.iter().filter(is_asked).collect();
     let plan = serde_json::to_vec(&(asked, &shown.plan.state))?;
     Ok(blake3::hash(&plan).to_hex().to_string())
 }
 
-/// Whether a request is to bring a state to where it stands already.
-pub(super) fn stands_there(
+/// Whether a request asks for a state that is already current.
+pub(super) fn is_already_there(
     workspace: &Workspace,
     request: &RewindRequest,
 ) -> Result<bool, CommandError> {
@@ -96,7 +96,7 @@ pub(super) fn tense_of(shown: &Preview) -> Tense {
     if shown.is_refused() { Tense::WouldNot } else { Tense::Would }
 }
 
-/// What would be done.
+/// The receipt of what would be done.
 pub(super) fn receipt_of(shown: &Preview, is_there: bool) -> Receipt {
     let mut receipt = shown.receipt();
     if is_there {
@@ -105,7 +105,7 @@ pub(super) fn receipt_of(shown: &Preview, is_there: bool) -> Receipt {
     if shown.is_refused() { receipt.refused() } else { receipt }
 }
 
-/// What the plan of a rewind that is done took back although it merely happened while a call ran.
+/// The changes that an applied rewind took back only because they happened while a call ran.
 pub(super) fn windows_of(
     store: &dyn takeback_store::Store,
     done: &Receipt,

@@ -1,4 +1,4 @@
-//! What stores take, and what they may: in words, for all who tell it.
+//! Size limits of stores and of the home, and how to describe them.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::settings::{Settings, table};
 use crate::size::folder_bytes;
 use crate::stores;
 
-/// That a store of so many bytes is over its limit, and what holds it there.
+/// Whether a store of this size is over its limit, and what cannot be dropped.
 pub(crate) fn over(
     store: &dyn Store,
     used: u64,
@@ -24,7 +24,7 @@ pub(crate) fn over(
     Ok(Some(Over { limit, used, held: held(store)? }))
 }
 
-/// Beginning with a small letter, without a full stop.
+/// A fragment: lowercase, without a full stop.
 pub(crate) fn words(over: &Over) -> String {
     let Over { limit, used, held: Held { present, marked } } = *over;
     let mut held = vec![format!("current files use {}", bytes(present))];
@@ -75,7 +75,7 @@ impl Home {
         self.limit > 0 && self.used > self.limit
     }
 
-    /// As [`words`].
+    /// Like [`words`].
     pub(crate) fn words(&self) -> String {
         let (limit, over) = (bytes(self.limit), bytes(self.used.saturating_sub(self.limit)));
         let mut words =

@@ -1,9 +1,9 @@
-//! Events that could not be recorded: the home was full, not writable, or its store too new.
+//! Events that could not be recorded because the home was full or not writable, or its store too new.
 //!
-//! The next process that opens the workspace must not take the tree for unchanged, nor what changed for
-//! the person's. So each such event leaves a line in `<16 hex of BLAKE3(store's folder)>.missed`, in the first
-//! folder that takes it: beside the markers, in the user's runtime folder, in the temporary folder. Where
-//! none does, only an end without its beginning shows that something was missed.
+//! The next process that opens the workspace must not assume that the tree is unchanged, nor attribute the
+//! changes to the user. So each such event adds a line to `<16 hex of BLAKE3(store's folder)>.missed` in the
+//! first folder that can be written: next to the markers, in the user's runtime folder, or in the temporary
+//! folder. If none can, only the end of a call without its start shows that something was missed.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -24,29 +24,29 @@ use crate::time::moment;
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Missed {
+pub(crate) struct MissedEvent {
     pub(crate) session: SessionId,
     pub(crate) at: Timestamp,
     pub(crate) why: String,
-    /// What the user was told at once, by its name.
+    /// The name of the problem that the user was notified of.
     pub(crate) told: Option<String>,
-    /// The Takeback that could not.
+    /// The version that could not record it.
     pub(crate) version: String,
 }
 
-/// A session may go on for hours with a home that is full.
+/// The largest file: a session may continue for hours with a full home.
 const LONGEST: u64 = 256 << 10;
 
-/// Leaves word of an event, if that is possible anywhere.
-pub(crate) fn note(store: &Path, missed: &Missed) {
+/// Notes an event in the first folder that can be written, if any.
+pub(crate) fn add_event(store: &Path, missed: &MissedEvent) {
     let Ok(mut line) = serde_json::to_vec(missed) else { return };
     line.push(b'\n');
     let noted = |folder: &PathBuf| add(folder, store, &line).is_ok();
     folders().iter().any(noted);
 }
 
-/// What was missed in the workspace of a store, as far as it was noted.
-pub(crate) fn noted(store: &Path) -> Vec<Missed> {
+/// The noted events of a store's workspace.
+pub(crate) fn read_events(store: &Path) -> Vec<MissedEvent> {
     let lines =
         |folder: &PathBuf| std::fs::read(file(folder, store)).ok().filter(|_| is_own(folder));
     let lines: Vec<Vec<u8>> = folders().iter().filter_map(lines).collect();
@@ -55,8 +55,8 @@ pub(crate) fn noted(store: &Path) -> Vec<Missed> {
     lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
-/// How many events of which sessions, when, and why.
-pub(crate) fn summary(missed: &[Missed]) -> Option<String> {
+/// A summary: how many events of which sessions, when, and why.
+pub(crate) fn summary(missed: &[MissedEvent]) -> Option<String> {
     let (first, last) = (missed.first()?, missed.last()?);
     let names: BTreeSet<&str> = missed.iter().map(|missed| missed.session.0.as_str()).collect();
     let names = names.into_iter().collect::<Vec<_>>().join(", ");
@@ -67,12 +67,14 @@ pub(crate) fn summary(missed: &[Missed]) -> Option<String> {
     )))
 }
 
-/// Looks at the tree if something was missed; what to report. The notes stay until that is done.
+/// Scans the tree if events were missed, and returns what to report. The notes are deleted only after the
+/// scan.
 pub(crate) fn catch_up(workspace: &mut Workspace) -> Option<String> {
     let store = workspace.store_dir.clone();
-    let missed = noted(&store);
+    let missed = read_events(&store);
     let what = summary(&missed)?;
-    // What an interrupted rewind left half done is no session's work. Commands finish it, and look then.
+    // The effects of an interrupted rewind are not a session's work. The next command finishes the rewind,
+    // then scans.
     if needs_recovery(workspace).is_ok_and(|needed| needed) {
         return None;
     }
@@ -86,7 +88,7 @@ pub(crate) fn catch_up(workspace: &mut Workspace) -> Option<String> {
     Some(format!("{what}; {then}"))
 }
 
-/// For a store that is removed: what was missed in it is of no interest any more.
+/// Deletes the notes of a store that is being removed.
 pub(crate) fn forget(store: &Path) -> io::Result<()> {
     for folder in folders().iter().filter(|folder| is_own(folder)) {
         let file = file(folder, store);
@@ -117,7 +119,7 @@ fn folders() -> Vec<PathBuf> {
     state.into_iter().chain(runtime).chain([temporary.join(own)]).collect()
 }
 
-/// In a folder for everybody, another user may have taken the name.
+/// In a shared folder, another user may own the name.
 fn is_own(folder: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     folder.symlink_metadata().is_ok_and(|about| about.is_dir() && about.uid() == own)

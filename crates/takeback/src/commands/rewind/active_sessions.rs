@@ -1,4 +1,4 @@
-//! Agents that are at work while files are taken back under them.
+//! Finds agents that are working while their files are taken back.
 
 use takeback_core::process;
 use takeback_core::rewind::{RewindRequest, Target};
@@ -9,23 +9,23 @@ use crate::commands::receipt::Tense;
 use crate::session_name::SessionNames;
 use crate::time::{ago, now};
 
-/// An agent that said something this long ago is taken to be at work.
+/// An agent with an event within this time counts as working.
 const RECENT_MS: i64 = 10_000;
 
-/// A session that is at work, and how that is known.
+/// A session that is working, and how that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AtWork {
+pub(crate) struct ActiveSession {
     session: SessionId,
-    /// The tool of an open call, if the agent's process lives.
+    /// The tool of an open call, if the agent's process is alive.
     tool: Option<String>,
     last_event: Timestamp,
 }
 
-/// Empty for what an agent asks of its own state: that is its work.
-pub(crate) fn at_work(
+/// Empty if an agent rolls back its own state: that is part of its work.
+pub(crate) fn active_sessions(
     store: &dyn Store,
     request: &RewindRequest,
-) -> Result<Vec<AtWork>, StoreError> {
+) -> Result<Vec<ActiveSession>, StoreError> {
     if request.rollback.is_some() || !matches!(request.target, Target::Point(_)) {
         return Ok(Vec::new());
     }
@@ -45,13 +45,13 @@ fn of_session(
     session: &Session,
     calls: &[Call],
     since: Timestamp,
-) -> Result<Option<AtWork>, StoreError> {
+) -> Result<Option<ActiveSession>, StoreError> {
     let is_alive = session.owner.map(process::is_alive);
     let turn = match session.open_turn {
         Some(turn) if is_alive != Some(false) => store.turn(turn)?,
         _ => None,
     };
-    // What a subagent does is its session's.
+    // A subagent's work counts for its parent session.
     let is_own = |call: &&Call| {
         let rest = call.session.0.strip_prefix(&session.id.0);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -61,15 +61,15 @@ fn of_session(
     let times = calls.iter().flat_map(|call| [Some(call.opened_at), call.closed_at]).flatten();
     let last_event = times.chain(turn.as_ref().map(|turn| turn.opened_at)).max();
     let is_recent = turn.is_some() && last_event.is_some_and(|last| last >= since);
-    Ok(last_event.filter(|_| open.is_some() || is_recent).map(|last_event| AtWork {
+    Ok(last_event.filter(|_| open.is_some() || is_recent).map(|last_event| ActiveSession {
         session: session.id.clone(),
         tool: open.map(|call| call.tool.clone()),
         last_event,
     }))
 }
 
-impl AtWork {
-    pub(crate) fn said(&self, names: &SessionNames, tense: Tense) -> String {
+impl ActiveSession {
+    pub(crate) fn describe(&self, names: &SessionNames, tense: Tense) -> String {
         let session = names.get(&self.session);
         let what = match (&self.tool, tense) {
             (Some(tool), Tense::Did) => format!("was at work ({tool} was running)"),

@@ -1,8 +1,8 @@
-//! What `init` has put where: `<home>/installed/<hash of the file's path>.json`, and the bytes that a
-//! settings file had before, beside it.
+//! What `init` installed where: `<home>/installed/<hash of the file's path>.json`, with a backup of the
+//! original bytes next to each settings file.
 //!
-//! Without it `uninstall` still finds Takeback's hooks; with it, it knows whether anything else has changed
-//! since, and brings the very bytes back.
+//! `uninstall` finds Takeback's hooks without it. With it, `uninstall` knows whether the file has changed
+//! since, and can restore its original bytes.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,16 +19,16 @@ use crate::foreign_file::{with_end, write_new};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Installed {
-    /// When the hooks were first put in.
+pub(crate) struct InstallRecord {
+    /// When the hooks were first installed.
     pub(crate) at: Timestamp,
-    /// For people who look in here.
+    /// The settings file, for people who read the record.
     pub(crate) file: String,
-    /// What was there before the first hook; `None`: no file.
+    /// The original contents; `None`: there was no file.
     pub(crate) before: Option<Digest>,
     /// The file as Takeback left it; `None`: another program changed it between two runs.
     pub(crate) after: Option<Digest>,
-    /// How many of the folders above the file were made for it.
+    /// How many parent folders were created for the file.
     pub(crate) folders: usize,
 }
 
@@ -37,7 +37,7 @@ const BACKUP: &str = ".takeback-backup";
 /// `init` does not prompt while it holds the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-impl Installed {
+impl InstallRecord {
     pub(crate) fn of(file: &Path, home: &Path) -> Option<Self> {
         serde_json::from_slice(&std::fs::read(record(file, home)).ok()?).ok()
     }
@@ -47,12 +47,12 @@ impl Installed {
     }
 }
 
-/// Whether anything was ever put anywhere.
-pub(crate) fn is_anything(home: &Path) -> bool {
+/// Whether anything was ever installed.
+pub(crate) fn has_any(home: &Path) -> bool {
     home.join(FOLDER).is_dir()
 }
 
-/// Forgets that anything was put into `file`, and removes the bytes of before.
+/// Removes the record and the backup of `file`.
 pub(crate) fn forget(file: &Path, home: &Path) -> io::Result<()> {
     for path in [backup_of(file), record(file, home)] {
         match disk::remove_store_file(&path) {
@@ -63,12 +63,12 @@ pub(crate) fn forget(file: &Path, home: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the bytes of before lie.
+/// The path of the backup.
 pub(crate) fn backup_of(file: &Path) -> PathBuf {
     with_end(file, BACKUP)
 }
 
-/// Keeps the bytes of before, durably; what is kept already stays.
+/// Writes the backup durably. An existing backup is kept.
 pub(crate) fn back_up(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let backup = backup_of(file);
     if backup.symlink_metadata().is_ok() {
@@ -88,7 +88,7 @@ pub(crate) fn back_up(file: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Removes folders above `file` that are empty, at most `count`.
+/// Removes at most `count` empty parent folders of `file`.
 pub(crate) fn remove_empty_folders(file: &Path, count: usize) -> io::Result<()> {
     for folder in file.ancestors().skip(1).take(count) {
         let is_empty = std::fs::read_dir(folder).is_ok_and(|mut names| names.next().is_none());
@@ -101,11 +101,11 @@ pub(crate) fn remove_empty_folders(file: &Path, count: usize) -> io::Result<()> 
 }
 
 /// While this is held, no other process installs or removes hooks.
-pub(crate) fn hold(home: &Path) -> Result<Lock, CommandError> {
+pub(crate) fn lock_installs(home: &Path) -> Result<Lock, CommandError> {
     let folder = home.join(FOLDER);
     let failed = |error: io::Error| {
         CommandError::new(Kind::Error, format!("{} cannot be used: {error}", folder.display()))
-            .hint("Make it writable for you, or choose another home with --home or TAKEBACK_HOME.")
+            .hint("Make it writable, or choose another home with --home or TAKEBACK_HOME.")
     };
     disk::make_private_folder(&folder).map_err(failed)?;
     lock(&folder.join("lock"), Hold::Exclusive, PATIENCE).map_err(failed)?.ok_or_else(|| {

@@ -1,5 +1,4 @@
-//! What an idle server does for the stores that clients have asked about: it makes
-//! them smaller, a piece at a time.
+//! Compacts the stores that clients have used while the server is idle, one piece at a time.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,14 +13,14 @@ use crate::place::{self, Store};
 
 /// How long the server must have been idle.
 const QUIET: Duration = Duration::from_secs(20);
-/// How often it is looked whether it is quiet.
+/// How often to check whether the server is idle.
 const OFTEN: Duration = Duration::from_secs(5);
-/// Read at a time; at least a segment, which takes some seconds. No client waits for it.
+/// Bytes to read at a time; at least one segment, which takes some seconds. No client waits for it.
 const PIECE: u64 = 8 << 20;
 
-/// When a server was last asked, and which stores have not been seen to since.
+/// The time of the last request, and the workspaces that were used but not compacted since.
 #[derive(Debug)]
-pub(super) struct Quiet(Mutex<State>);
+pub(super) struct IdleTracker(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -29,7 +28,7 @@ struct State {
     roots: BTreeSet<PathBuf>,
 }
 
-impl Quiet {
+impl IdleTracker {
     pub(super) fn new(now: Instant) -> Self {
         Self(Mutex::new(State { asked: now, roots: BTreeSet::new() }))
     }
@@ -39,19 +38,19 @@ impl Quiet {
         self.state().asked = now;
     }
 
-    /// … that concerns this workspace.
+    /// A request was about this workspace.
     pub(super) fn asked_about(&self, root: &Path) {
         self.state().roots.insert(root.to_owned());
     }
 
-    /// A workspace to see to, if it is quiet.
+    /// A workspace to compact, if the server is idle.
     fn next(&self, now: Instant) -> Option<PathBuf> {
         let state = self.state();
         let is_quiet = now.saturating_duration_since(state.asked) >= QUIET;
         state.roots.first().filter(|_| is_quiet).cloned()
     }
 
-    fn seen_to(&self, root: &Path) {
+    fn finish(&self, root: &Path) {
         self.state().roots.remove(root);
     }
 
@@ -60,15 +59,15 @@ impl Quiet {
     }
 }
 
-/// Works until the process ends, which may be in the middle of it.
-pub(super) fn work_when_quiet(quiet: Arc<Quiet>, home: PathBuf) {
+/// Runs until the process ends, which may interrupt it.
+pub(super) fn work_when_idle(idle: Arc<IdleTracker>, home: PathBuf) {
     let work = move || {
         loop {
             thread::sleep(OFTEN);
-            while let Some(root) = quiet.next(Instant::now()) {
+            while let Some(root) = idle.next(Instant::now()) {
                 // A store that cannot be used is reported to the next client that asks about it.
                 if !matches!(a_piece(&root, &home), Ok(true)) {
-                    quiet.seen_to(&root);
+                    idle.finish(&root);
                 }
             }
         }
@@ -91,20 +90,20 @@ mod tests {
     fn each_workspace_is_seen_to_once_when_it_is_quiet() {
         let begun = Instant::now();
         let after = |seconds| begun + Duration::from_secs(seconds);
-        let quiet = Quiet::new(begun);
-        assert_eq!(quiet.next(after(60)), None, "no client asked about any");
+        let idle = IdleTracker::new(begun);
+        assert_eq!(idle.next(after(60)), None, "no client asked about any");
         for root in ["/b", "/a", "/b"] {
-            quiet.asked(after(60));
-            quiet.asked_about(Path::new(root));
+            idle.asked(after(60));
+            idle.asked_about(Path::new(root));
         }
-        assert_eq!(quiet.next(after(79)), None, "an agent may be at work");
-        assert_eq!(quiet.next(after(80)), Some("/a".into()));
-        quiet.asked(after(81));
-        assert_eq!(quiet.next(after(90)), None);
-        assert_eq!(quiet.next(after(101)), Some("/a".into()), "it was not finished");
-        quiet.seen_to(Path::new("/a"));
-        assert_eq!(quiet.next(after(101)), Some("/b".into()));
-        quiet.seen_to(Path::new("/b"));
-        assert_eq!(quiet.next(after(101)), None);
+        assert_eq!(idle.next(after(79)), None, "an agent may be at work");
+        assert_eq!(idle.next(after(80)), Some("/a".into()));
+        idle.asked(after(81));
+        assert_eq!(idle.next(after(90)), None);
+        assert_eq!(idle.next(after(101)), Some("/a".into()), "it was not finished");
+        idle.finish(Path::new("/a"));
+        assert_eq!(idle.next(after(101)), Some("/b".into()));
+        idle.finish(Path::new("/b"));
+        assert_eq!(idle.next(after(101)), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Recording against the clock.
+//! Records an event within the time that an agent may be kept waiting.
 //!
-//! A thread records; the main one waits for it, but no longer than the agent may be kept waiting. An event that
-//! is not recorded by then goes into the inbox and is late: the contents before its edit are missing, and are
-//! never read later and taken for them.
+//! A thread records; the main thread waits for it until the deadline. An event that is not recorded by then
+//! goes into the inbox and is late: the contents before its edit are missing, and contents read later are
+//! never taken for them.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -23,15 +23,15 @@ use takeback_core::{
 use takeback_store::{PointQuery, SessionId, StoreError, Timestamp};
 
 use super::failure::Failure;
-use crate::commands::cleanup::hold_cap_meanwhile;
-use crate::commands::unread;
-use crate::marker::Gone;
+use crate::commands::cleanup::enforce_point_cap_in_background;
+use crate::commands::unreadable;
+use crate::marker::LostHistory;
 use crate::place::{self, Place, Store};
 use crate::stores;
 use crate::watchlist::Watchlist;
 use crate::witness::end_of;
 
-/// What is to be recorded, and where.
+/// An event to record, and where.
 pub(super) struct Task {
     pub(super) home: PathBuf,
     pub(super) root: PathBuf,
@@ -40,55 +40,55 @@ pub(super) struct Task {
     pub(super) event: AgentEvent,
     /// When it happened.
     pub(super) time: Timestamp,
-    /// The prompt whose further names are known.
+    /// The last prompt whose other ids are known.
     pub(super) learnt: Option<String>,
-    /// The session is a copy of one that is not known yet.
+    /// The session is a fork of a session that is not known yet.
     pub(super) is_orphan: bool,
     pub(super) watchlist: Option<Arc<Watchlist>>,
 }
 
-pub(super) struct Done {
+pub(super) struct TaskOutcome {
     pub(super) learnt: Option<String>,
     /// The session's parent is known now.
     pub(super) has_parent: bool,
-    /// What is not in the log as it should be.
+    /// What the log is missing.
     pub(super) lacking: Option<String>,
-    /// The history that the workspace had before.
-    pub(super) gone: Option<Gone>,
+    /// The history that the workspace has lost.
+    pub(super) gone: Option<LostHistory>,
 }
 
-/// What the recorder says, one after the other.
-enum Said {
-    Recorded(Recorded),
+/// Messages of the recording thread, in order.
+enum RecorderMessage {
+    EventOutcome(EventOutcome),
     Learnt(Option<String>),
 }
 
-/// What became of an event.
+/// The result of recording an event.
 #[derive(Default)]
-struct Recorded {
+struct EventOutcome {
     lacking: Option<String>,
     has_parent: bool,
-    gone: Option<Gone>,
+    gone: Option<LostHistory>,
 }
 
 struct Recording {
-    /// `None`: another process is at it.
+    /// `None`: another process records the event.
     place: Option<Place>,
-    recorded: Recorded,
+    recorded: EventOutcome,
 }
 
-/// Records what is to be recorded, or keeps it for later, by `until`.
+/// Records the event, or puts it into the inbox if that is not done by `until`.
 ///
-/// A recorder that is cut short may have recorded the event all the same. The inbox has its time: a drain knows
-/// what is in the log already.
-pub(super) fn within(until: Instant, task: Task) -> Result<Done, Failure> {
+/// The thread may still record the event after the deadline. The inbox keeps the event's time, so that
+/// draining it skips events that are already in the log.
+pub(super) fn record_within(until: Instant, task: Task) -> Result<TaskOutcome, Failure> {
     let left = || until.saturating_duration_since(Instant::now());
     let event = InboxEvent { time: task.time, event: task.event.clone() };
     let store_dir = stores::store_of(&task.root, &task.home);
     let known = task.learnt.clone();
     let (say, said) = channel();
     if !left().is_zero() {
-        // Without a thread nothing looks at the clock.
+        // If no thread can be started, record without a deadline.
         let task = Arc::new(Mutex::new(Some((task, say))));
         let run = {
             let task = Arc::clone(&task);
@@ -101,40 +101,42 @@ pub(super) fn within(until: Instant, task: Task) -> Result<Done, Failure> {
             run();
         }
     }
-    let Recorded { lacking, has_parent, gone } = match said.recv_timeout(left()) {
-        Ok(Ok(Said::Recorded(recorded))) => recorded,
-        Ok(Ok(Said::Learnt(learnt))) => {
-            return Ok(Done { learnt, has_parent: false, lacking: None, gone: None });
+    let EventOutcome { lacking, has_parent, gone } = match said.recv_timeout(left()) {
+        Ok(Ok(RecorderMessage::EventOutcome(recorded))) => recorded,
+        Ok(Ok(RecorderMessage::Learnt(learnt))) => {
+            return Ok(TaskOutcome { learnt, has_parent: false, lacking: None, gone: None });
         }
         Ok(Err(why)) => return Err(why),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-            // A newer Takeback need not understand what this one would leave there.
+            // A newer Takeback may not understand an event written by this one.
             if let Err(error @ StoreError::Newer { .. }) = stores::check_format(&store_dir) {
                 return Err(RecordError::from(error).into());
             }
             Inbox::of(&store_dir).push(event).map_err(RecordError::from)?;
             let lacking =
-                Some("the deadline passed before it was recorded; it waits in the inbox".into());
-            return Ok(Done { learnt: known, has_parent: false, lacking, gone: None });
+                Some("the deadline passed before it was recorded; it is in the inbox".into());
+            return Ok(TaskOutcome { learnt: known, has_parent: false, lacking, gone: None });
         }
     };
-    // What is learnt too late is learnt with the next event.
+    // What is learned too late is learned with the next event.
     let learnt = match said.recv_timeout(left()) {
-        Ok(Ok(Said::Learnt(learnt))) => learnt,
+        Ok(Ok(RecorderMessage::Learnt(learnt))) => learnt,
         _ => known,
     };
-    Ok(Done { learnt, has_parent, lacking, gone })
+    Ok(TaskOutcome { learnt, has_parent, lacking, gone })
 }
 
 impl Task {
     /// After the deadline the channel has no receiver.
-    fn run(mut self, say: &Sender<Result<Said, Failure>>) {
+    fn run(mut self, say: &Sender<Result<RecorderMessage, Failure>>) {
         let recorded = match self.record() {
             Ok(Recording { place, recorded }) => {
-                drop(say.send(Ok(Said::Recorded(recorded))));
+                drop(say.send(Ok(RecorderMessage::EventOutcome(recorded))));
                 match place {
-                    Some(mut place) => self.learn(&mut place.workspace).map(Said::Learnt),
-                    None => Ok(Said::Learnt(self.learnt)),
+                    Some(mut place) => {
+                        self.learn(&mut place.workspace).map(RecorderMessage::Learnt)
+                    }
+                    None => Ok(RecorderMessage::Learnt(self.learnt)),
                 }
             }
             Err(why) => Err(why),
@@ -151,7 +153,7 @@ impl Task {
         workspace.limits = place.settings.agent_limits();
         let time = self.time;
         workspace.ambient.now = Box::new(move || time);
-        // A queued event is not in the log yet, so nothing can be learnt after it.
+        // A queued event is not in the log yet, so its point has no ids to learn.
         if matches!(self.hook_event.kind, HookEventKind::TurnEnd | HookEventKind::SessionEnd)
             && let Ok(learnt) = self.learn(workspace)
         {
@@ -170,12 +172,12 @@ impl Task {
         let lacking = match put? {
             None => None,
             Some(Admission::Recorded(recorded)) => {
-                lacking(&recorded).or(self.begun_unseen(workspace, &recorded)?)
+                describe_gap(&recorded).or(self.note_missing_start(workspace, &recorded)?)
             }
             Some(Admission::Queued(queued)) => {
                 let lacking = self.record_in_background(workspace, queued)?;
                 let lacking = place.missed.clone().or(lacking);
-                let recorded = Recorded { lacking, has_parent, gone };
+                let recorded = EventOutcome { lacking, has_parent, gone };
                 return Ok(Recording { place: None, recorded });
             }
         };
@@ -185,17 +187,17 @@ impl Task {
             && (is_due(workspace).is_ok_and(|due| due)
                 || is_tight(workspace, &policy).is_ok_and(|tight| tight))
         {
-            self.clean_up_meanwhile();
+            self.clean_up_in_background();
         }
         if let AgentEvent::Prompt { session, .. } = &self.event {
-            hold_cap_meanwhile(&place, session);
+            enforce_point_cap_in_background(&place, session);
         }
         let lacking = place.missed.clone().or(lacking);
-        Ok(Recording { place: Some(place), recorded: Recorded { lacking, has_parent, gone } })
+        Ok(Recording { place: Some(place), recorded: EventOutcome { lacking, has_parent, gone } })
     }
 
-    /// The end of a call whose beginning is not in the log: what it found there is not known.
-    fn begun_unseen(
+    /// Reports the end of a call whose start is not in the log: what the call found is unknown.
+    fn note_missing_start(
         &self,
         workspace: &Workspace,
         recorded: &core::RecordOutcome,
@@ -216,15 +218,18 @@ impl Task {
         }))
     }
 
-    /// Hands the event to a process that holds up the session's next event until it is done.
+    /// Passes the event to a background process. The session's next event waits until that process is done.
     fn record_in_background(
         &self,
         workspace: &mut Workspace,
         queued: QueuedEvent,
     ) -> Result<Option<String>, Failure> {
         let start = || -> io::Result<Child> {
-            let mut command = self.meanwhile()?;
-            command.arg("go-on").arg(queued.name()).args(["--agent", self.source.agent.name]);
+            let mut command = self.background_command()?;
+            command
+                .arg("finish-event")
+                .arg(queued.name())
+                .args(["--agent", self.source.agent.name]);
             command.arg(format!("--session={}", self.hook_event.session));
             command.stdin(Stdio::from(queued.file()?)).spawn()
         };
@@ -236,13 +241,12 @@ impl Task {
             }
             Err(_) => {
                 let recorded = record_queued(workspace, queued);
-                Ok(lacking(&recorded?))
+                Ok(describe_gap(&recorded?))
             }
         }
     }
 
-    /// Gives the prompt's point the id by which the rest of the agent knows it, once the transcript has
-    /// it.
+    /// Adds the agent's own message id to the prompt's point, once the transcript has it.
     fn learn(&self, workspace: &mut Workspace) -> Result<Option<String>, Failure> {
         let (Some(message_of), Some(transcript), Some(prompt)) = (
             self.source.agent.transcript.message,
@@ -262,8 +266,7 @@ impl Task {
         Ok(Some(prompt.clone()))
     }
 
-    /// Gives a copy of a session the session that it was copied from as its parent, once the transcript
-    /// says which that is. Whether it does.
+    /// Sets the parent of a forked session, once the transcript names it. Returns whether it did.
     fn adopt(&self, workspace: &mut Workspace) -> Result<bool, Failure> {
         let (agent, own) = (self.source.agent, SessionId(self.hook_event.session.clone()));
         let transcript = self.hook_event.transcript.as_deref();
@@ -272,7 +275,7 @@ impl Task {
             return Ok(false);
         };
         let named = agent.transcript.parent.and_then(|parent| parent(&end, &own.0)).map(SessionId);
-        // The copied messages keep their names: the newest that is known is the parent's.
+        // Copied messages keep their ids: the newest known one belongs to the parent.
         let copied = || -> Result<Option<SessionId>, StoreError> {
             let prompts = agent.transcript.prompts.map_or_else(Vec::new, |prompts| prompts(&end));
             for message in prompts.iter().rev() {
@@ -299,48 +302,48 @@ impl Task {
         Ok(true)
     }
 
-    /// If files are left to read, of this event or an earlier one, and no process reads them.
+    /// Starts a background scan if this or an earlier event left files to read and no process reads them.
     fn finish_scan_in_background(&self) {
         let inbox = Inbox::of(&stores::store_of(&self.root, &self.home));
         if inbox.wants_scan().is_ok_and(|wanted| wanted) {
             let started = self
-                .meanwhile()
-                .and_then(|mut command| command.arg("go-on").stdin(Stdio::null()).spawn());
+                .background_command()
+                .and_then(|mut command| command.arg("finish-event").stdin(Stdio::null()).spawn());
             // If it cannot be started, the next hook tries again.
             drop(started);
         }
     }
 
-    /// In a process of its own: no agent waits for it.
-    fn clean_up_meanwhile(&self) {
+    /// In a background process, so that no agent waits.
+    fn clean_up_in_background(&self) {
         let started = self
-            .meanwhile()
+            .background_command()
             .and_then(|mut command| command.args(["cleanup", "-q"]).stdin(Stdio::null()).spawn());
-        // If it cannot be started, the next command that people run cleans up.
+        // If it cannot be started, the next command that a user runs cleans up.
         drop(started);
     }
 
-    fn meanwhile(&self) -> io::Result<Command> {
-        let mut command = meanwhile(&self.home)?;
+    fn background_command(&self) -> io::Result<Command> {
+        let mut command = background_command(&self.home)?;
         command.arg("-C").arg(&self.root);
         Ok(command)
     }
 }
 
-/// This program, in a process that outlives the agent's patience.
-pub(in crate::commands) fn meanwhile(home: &Path) -> io::Result<Command> {
+/// A command that runs this program in a process that outlives the hook.
+pub(in crate::commands) fn background_command(home: &Path) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--home").arg(home).current_dir("/");
-    // An agent that ends what its hook has left behind ends the hook's group.
+    // In its own process group: an agent may kill the group of its hook.
     command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     Ok(command)
 }
 
-pub(in crate::commands) fn lacking(recorded: &core::RecordOutcome) -> Option<String> {
+pub(in crate::commands) fn describe_gap(recorded: &core::RecordOutcome) -> Option<String> {
     if recorded.late {
-        return Some("the workspace was busy; it waits in the inbox".to_owned());
+        return Some("the workspace was busy; it is in the inbox".to_owned());
     }
-    let lines = unread::lines(recorded);
+    let lines = unreadable::lines(recorded);
     let (what, path, why) = lines.first()?;
     let more = lines.len() - 1;
     let rest = if more > 0 { format!(" (and {more} more)") } else { String::new() };

@@ -1,12 +1,12 @@
 //! Which words of changed lines differ.
 //!
-//! In: the lines that one part of a diff took out, and those that it put in their place. Out: each
-//! line cut into parts that differ and parts that do not. Bounded: what is too long to be compared,
-//! or has too little in common, is left as one part.
+//! Input: the removed and the added lines of one part of a diff. Output: each line split into parts that
+//! differ and parts that do not. Lines that are too long to compare or have too little in common stay one
+//! part.
 
 use takeback_core::diff::diff;
 
-/// Pairs of words that may be compared in one place.
+/// Pairs of words that may be compared for one part of a diff.
 const MOST_AT_ONCE: usize = 2_000_000;
 
 /// Pairs of words that may still be compared in one file.
@@ -28,8 +28,7 @@ pub(crate) struct Part<'a> {
 /// A line, in parts.
 pub(crate) type Parts<'a> = Vec<Part<'a>>;
 
-/// The old and the new lines, in parts: each line compared with the one in its place if they are
-/// alike, else all of them together.
+/// Splits the old and new lines into parts: line by line if they are similar, else all lines together.
 pub(crate) fn compare<'a>(
     old: &[&'a [u8]],
     new: &[&'a [u8]],
@@ -80,7 +79,7 @@ fn all_words<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
     lines.iter().flat_map(|line| words(line)).collect()
 }
 
-/// Words, runs of blanks, and every other character by itself.
+/// Words, runs of spaces, and single other characters.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.chunk_by(|a, b| kind(*a) == kind(*b) && kind(*a) != Kind::Other)
 }
@@ -95,7 +94,7 @@ enum Kind {
 fn kind(byte: u8) -> Kind {
     match byte {
         b' ' | b'\t' => Kind::Blank,
-        // No character of several bytes is cut in two.
+        // Never split a multi-byte character.
         b'_' | 0x80.. => Kind::Word,
         byte if byte.is_ascii_alphanumeric() => Kind::Word,
         _ => Kind::Other,
@@ -106,7 +105,7 @@ fn is_blank(word: &[u8]) -> bool {
     word.iter().all(u8::is_ascii_whitespace)
 }
 
-/// `same`: of every word of all lines, whether the other side has it too.
+/// `same`: for every word of all lines, whether the other side has it, too.
 fn in_parts<'a>(lines: &[&'a [u8]], same: &[bool]) -> Vec<Parts<'a>> {
     let mut rest = same;
     let mut all = Vec::with_capacity(lines.len());
@@ -123,12 +122,12 @@ fn line_in_parts<'a>(line: &'a [u8], words: &[&'a [u8]], same: &[bool]) -> Parts
     let solid = || words.iter().zip(same).filter(|(word, _)| !is_blank(word));
     let length: usize = solid().map(|(word, _)| word.len()).sum();
     let kept: usize = solid().filter(|(_, same)| **same).map(|(word, _)| word.len()).sum();
-    // A line that is all new is not made clearer by marking each of its words.
+    // Marking every word of a new line would not help.
     if kept * 10 < length * 3 {
         return vec![Part { text: line, differs: false }];
     }
     let differs = |at: usize| {
-        // Blanks between two words that differ are part of what differs.
+        // Spaces between two differing words differ, too.
         let joins = at > 0 && at + 1 < words.len() && !same[at - 1] && !same[at + 1];
         !same[at] || (joins && is_blank(words[at]))
     };

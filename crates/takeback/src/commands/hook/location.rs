@@ -1,4 +1,4 @@
-//! Which workspaces an agent's hook is about, and which process is the agent.
+//! Finds the workspaces that a hook event belongs to, and the agent's process.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,11 @@ use crate::stores::is_protected;
 /// Workspaces of one session, at most.
 const MOST: usize = 8;
 
-/// The workspaces that an event belongs to, the session's own first: `known`, and perhaps one more.
+/// The workspaces that an event belongs to, the session's own first: the known ones, and at most one more.
 ///
-/// A session stays in the workspace in which it began, wherever the agent goes. A worktree of git is told
-/// as well, since the workspace around it often ignores it, and so is another folder that is protected
-/// already. Nothing else becomes a workspace because an agent was there, least of all a folder above.
+/// A session stays in the workspace in which it began, even if the agent changes its folder. A git worktree
+/// is added, since the workspace around it often ignores it, and so is another folder that is already
+/// protected. No other folder becomes a workspace because an agent was in it, least of all a parent folder.
 pub(super) fn roots_of(
     home: &Path,
     hook_event: &HookEvent,
@@ -25,7 +25,7 @@ pub(super) fn roots_of(
     let mut roots = known.to_vec();
     let cwd = hook_event.cwd.as_deref().or(known.first().map(PathBuf::as_path));
     let cwd = cwd.ok_or("the agent's folder is unknown")?;
-    let Some(cwd) = there(cwd) else {
+    let Some(cwd) = existing_ancestor(cwd) else {
         let lost = || format!("{}: there is no such folder", cwd.display());
         return if roots.is_empty() { Err(lost()) } else { Ok(roots) };
     };
@@ -33,7 +33,7 @@ pub(super) fn roots_of(
     let Some(own) = roots.first() else {
         return Ok(vec![worktree.unwrap_or_else(|| place::root_of(&cwd, home))]);
     };
-    // What ends here has begun where it was told to begin.
+    // The end of a session or call belongs to the workspaces of its start.
     let begins = matches!(
         hook_event.kind,
         HookEventKind::SessionStart | HookEventKind::Prompt { .. } | HookEventKind::BeforeTool(_)
@@ -47,22 +47,22 @@ pub(super) fn roots_of(
     Ok(roots)
 }
 
-/// The workspace in which a path lies: the innermost, or the session's own.
+/// The workspace that contains a path: the innermost, or else the session's own.
 pub(super) fn root_of_path<'r>(roots: &'r [PathBuf], path: &Path) -> Option<&'r PathBuf> {
-    let real = there(path).unwrap_or_else(|| path.to_owned());
+    let real = existing_ancestor(path).unwrap_or_else(|| path.to_owned());
     let holding = roots.iter().filter(|root| real.starts_with(root));
     holding.max_by_key(|root| root.components().count()).or(roots.first())
 }
 
-/// As much of a path as exists, without links: the agent may just have deleted the folder that it is in.
-fn there(path: &Path) -> Option<PathBuf> {
+/// The longest existing prefix of a path, without links: the agent may just have deleted its own folder.
+fn existing_ancestor(path: &Path) -> Option<PathBuf> {
     path.ancestors().find_map(|folder| std::fs::canonicalize(folder).ok())
 }
 
-/// A worktree has a file in place of the folder `.git`, which leads to its place in the repository's.
+/// In a git worktree, `.git` is a file that points into the repository's `.git` folder.
 fn is_worktree(folder: &Path) -> bool {
     let file = folder.join(".git");
-    // A pipe of that name would be waited for.
+    // Reading a pipe of that name would block.
     let is_file = std::fs::symlink_metadata(&file).is_ok_and(|found| found.is_file());
     let leads_to = || std::fs::read_to_string(&file);
     is_file
@@ -72,8 +72,8 @@ fn is_worktree(folder: &Path) -> bool {
 /// The process that ran a hook, and when it did.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HookRun {
-    /// The agent: the nearest process above this one that is no shell or the like. Agents run hooks
-    /// through a shell, which may or may not stay in between.
+    /// The agent: the nearest parent process that is not a shell or similar. Agents run hooks through a
+    /// shell, which may or may not stay in between.
     pub(crate) agent: Option<Process>,
     pub(crate) at: Option<Timestamp>,
 }

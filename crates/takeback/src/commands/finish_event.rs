@@ -1,8 +1,8 @@
-//! `go-on`: scans the tree in the background, for a `hook` that has answered its agent.
+//! `finish-event`: scans the tree in the background for a `hook` that has already returned to its agent.
 //!
 //! With an event, standard input is the event's file in the inbox, locked: the lock is released when this
-//! process has recorded the event, or when it ends in any way. Then, and without an event, it reads the files
-//! that earlier events left no time for. It prints nothing: problems go where `hook` reports its own.
+//! process has recorded the event, or when it ends in any way. Then, or without an event, it reads the files
+//! that earlier events had no time for. It prints nothing: problems go where `hook` reports its own.
 
 use std::any::Any;
 use std::fs::File;
@@ -17,23 +17,23 @@ use std::time::Duration;
 use takeback_core::progress::{Progress, Watch};
 use takeback_core::{BackgroundScan, ScanProgress, bytes_left_to_read, finish_scan, record_queued};
 
-use super::hook::{lacking, whole};
-use crate::args::{GoOnArgs, Options};
+use super::hook::{describe_gap, error_chain};
+use crate::args::{FinishEventArgs, Options};
 use crate::heartbeat::{Beat, leave};
 use crate::log_file::{Level, LogFile};
 use crate::place::{self, Place, Store, environment};
 use crate::progress;
 use crate::time::now;
 
-/// Other processes come first.
+/// Runs at low priority.
 const NICE: i32 = 10;
 const TICK: Duration = Duration::from_millis(500);
 
-pub(crate) fn go_on(options: &Options, args: &GoOnArgs) -> u8 {
+pub(crate) fn finish_event(options: &Options, args: &FinishEventArgs) -> u8 {
     progress::hide();
     let Ok(home) = place::home(options) else { return 1 };
     let event = match args.event.as_deref() {
-        Some(event) => recorded(options, &home, event),
+        Some(event) => record_event(options, &home, event),
         None => Ok(None),
     };
     let scan = finish(options, &home).map(|()| None);
@@ -56,33 +56,33 @@ fn open(options: &Options, home: &Path) -> Result<Place, String> {
     place::open_at(&root, home, Store::MustExist).map_err(|error| error.line())
 }
 
-/// Records the event; answers what is not in the log as it should be.
-fn recorded(options: &Options, home: &Path, event: &str) -> Result<Option<String>, String> {
+/// Records the event. Returns what the log is missing, if anything.
+fn record_event(options: &Options, home: &Path, event: &str) -> Result<Option<String>, String> {
     let mut place = open(options, home)?;
     let workspace = &mut place.workspace;
     workspace.limits = place.settings.agent_limits();
     let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     let file = file.map_err(|error| format!("{event}: {error}"))?;
-    let queued = workspace.inbox().take_over(event, file).map_err(|error| whole(&error))?;
+    let queued = workspace.inbox().take_over(event, file).map_err(|error| error_chain(&error))?;
     let Some(queued) = queued else { return Ok(None) };
     let time = queued.event.time;
     workspace.ambient.now = Box::new(move || time);
-    let recorded = record_queued(workspace, queued).map_err(|error| whole(&error))?;
-    Ok(lacking(&recorded))
+    let recorded = record_queued(workspace, queued).map_err(|error| error_chain(&error))?;
+    Ok(describe_gap(&recorded))
 }
 
-/// Reads what there was no time for, unless another process does.
+/// Reads the remaining files, unless another process does.
 fn finish(options: &Options, home: &Path) -> Result<(), String> {
     let mut place = open(options, home)?;
     let workspace = &mut place.workspace;
     let failed = |error: io::Error| format!("{}: {error}", home.display());
-    let scan = workspace.inbox().claim_scan().map_err(|error| whole(&error))?;
+    let scan = workspace.inbox().claim_scan().map_err(|error| error_chain(&error))?;
     let Some(scan) = scan else { return Ok(()) };
     rustix::process::nice(NICE).map_err(|error| failed(error.into()))?;
-    let of = bytes_left_to_read(workspace).map_err(|error| whole(&error))?;
+    let of = bytes_left_to_read(workspace).map_err(|error| error_chain(&error))?;
     let scan = Arc::new(Mutex::new(scan));
     workspace.ambient.watch = Some(report_to(Arc::clone(&scan), of));
-    finish_scan(workspace).map_err(|error| whole(&error))?;
+    finish_scan(workspace).map_err(|error| error_chain(&error))?;
     workspace.ambient.watch = None;
     let scan = Arc::into_inner(scan).ok_or("the scan's progress is still being reported")?;
     scan.into_inner().unwrap_or_else(PoisonError::into_inner).done().map_err(failed)

@@ -1,0 +1,182 @@
+//! Arguments of the commands for sessions, stores, settings and bundles.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use takeback_core::exchange::BundleLimits;
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DoctorArgs {
+    /// Stop reporting histories that you know are lost
+    #[arg(long)]
+    pub(crate) acknowledge: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ForgetArgs {
+    /// The folder, even if it no longer exists [default: the current workspace]
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Show what would be deleted, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PurgeArgs {
+    /// The file or folder, even if it no longer exists
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+    /// Show what would be removed, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RelocateArgs {
+    /// Where the folder was
+    pub(crate) old: PathBuf,
+    /// Where it is now [default: the current folder]
+    pub(crate) new: Option<PathBuf>,
+    /// Show what would be done, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfigArgs {
+    /// Show only this setting's value
+    pub(crate) key: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RecoverArgs {
+    /// Show whether a rewind is unfinished, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExportArgs {
+    /// The file to write; `-` is standard output
+    pub(crate) file: PathBuf,
+    /// Only this point [default: all points, and the changes since]
+    #[arg(conflicts_with = "session")]
+    pub(crate) point: Option<String>,
+    /// Only the points of this session, and the changes until it ended
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Include ignored files and files outside the workspace
+    #[arg(long)]
+    pub(crate) include_ignored: bool,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StatusArgs {
+    /// One short line for shell prompts and status bars: reads no files, empty without a store
+    #[arg(long)]
+    pub(crate) line: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ImportArgs {
+    /// An exported file; `-` is standard input. With --from: a session or its transcript (default:
+    /// all sessions of this workspace)
+    #[arg(required_unless_present = "from")]
+    pub(crate) file: Option<PathBuf>,
+    /// Import this agent's own session history
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) from: Option<ImportFrom>,
+    /// Include files outside the workspace
+    #[arg(long)]
+    pub(crate) include_ignored: bool,
+    /// Refuse a file whose unpacked contents are larger than this
+    #[arg(long, value_name = "BYTES", default_value_t = BundleLimits::CONTENTS)]
+    pub(crate) max_size: u64,
+    /// Show what would be added, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+impl ImportArgs {
+    pub(crate) fn of(file: &Path) -> Self {
+        let max_size = BundleLimits::CONTENTS;
+        let file = Some(file.to_owned());
+        Self { file, from: None, include_ignored: false, max_size, dry_run: false }
+    }
+}
+
+/// An agent whose own records can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportFrom {
+    Claude,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SessionsArgs {
+    /// Show at most N
+    #[arg(short = 'n', long, value_name = "N", default_value_t = Self::LIMIT)]
+    pub(crate) limit: usize,
+}
+
+impl SessionsArgs {
+    pub(crate) const LIMIT: usize = 20;
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// End a session and delete its data after some days (the setting archiveDays); if the session
+    /// continues, it is no longer archived
+    Archive(SessionArgs),
+    /// Delete a session with all its points, even labelled and pinned ones; files are not touched
+    Delete(DeleteArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SessionArgs {
+    /// The session's id, a prefix of it, or its name in `takeback sessions`
+    #[arg(value_name = "ID")]
+    pub(crate) session: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DeleteArgs {
+    /// The session's id, a prefix of it, or its name in `takeback sessions`
+    #[arg(value_name = "ID")]
+    pub(crate) session: String,
+    /// Show what would be deleted, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CleanupArgs {
+    /// Show what would be removed, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Continue even if the clock seems to have jumped or gone back
+    #[arg(long)]
+    pub(crate) trust_clock: bool,
+    /// Only remove the points beyond `pointsPerSession`
+    #[arg(long, hide = true)]
+    pub(crate) only_too_many: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DuArgs {
+    /// List N paths
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
+}
