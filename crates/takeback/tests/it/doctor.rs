@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use takeback_testkit::model::{Answer, Block, ModelServer};
 
-use crate::chat::claude::desk;
-use crate::home::User;
+use crate::chat::claude::setup;
 use crate::init::{bin, program, takeback, with_agents};
+use crate::user::User;
 
 #[test]
 fn each_state_has_its_words() {
@@ -147,7 +147,7 @@ fn only_files_are_read() {
     pipe(user.work().join(".claude/settings.json"));
     let answer = takeback(&user, &["doctor"]);
     let what = "work/.claude/settings.json cannot be read: it is not a regular file";
-    let out = answer.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let out = answer.unwrapped();
     assert!(out.contains("! Claude Code") && out.contains(what), "{answer:?}");
 }
 
@@ -230,10 +230,10 @@ fn agents_that_do_not_trust_hooks_are_named() {
 
 #[test]
 fn the_real_program_is_seen_to_run_them_and_not_to() {
-    let Some(program) = desk::program() else { return };
+    let Some(program) = setup::program() else { return };
     let user = User::with(&[("a.txt", "1\n")]);
     let model = ModelServer::start();
-    let environment = desk::environment(&user, &model.url());
+    let environment = setup::environment(&user, &model.url());
     let run = |args: &[&str]| {
         let mut command = user.command(args);
         command.envs(environment.iter().map(|(name, value)| (*name, value)));
@@ -263,7 +263,7 @@ fn the_real_program_is_seen_to_run_them_and_not_to() {
     assert_eq!(told["fired"]["session"], told["lastSession"]["session"], "{told}");
     assert_eq!(told["fired"]["problem"], Value::Null, "{told}");
     assert!(told["fired"]["recorded"].as_u64() > Some(0), "{told}");
-    let settings = desk::config(&user).join("settings.json");
+    let settings = setup::config(&user).join("settings.json");
     let text = fs::read_to_string(&settings).expect("settings");
     let off = text.replacen('{', "{\n  \"disableAllHooks\": true,", 1);
     fs::write(&settings, off).expect("settings");
@@ -289,7 +289,7 @@ fn another_takeback_that_the_hooks_run_is_found_if_it_is_older() {
         program(&user, "takeback", &format!("#!/bin/sh\necho '{version}'\n"));
         let answer = takeback(&user, &["doctor"]);
         assert_eq!(answer.code, code, "{version}: {answer:?}");
-        let out = answer.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let out = answer.unwrapped();
         let what = "Claude Code 2: the hooks in ~/.claude/settings.json run ~/bin/takeback, which is \
             takeback 0.0.1, older than this one (0.1.0)";
         assert_eq!(out.contains(what), code == 1, "{version}: {out}");
@@ -343,17 +343,17 @@ fn agents_are_asked_at_once_and_not_waited_for() {
 /// What the real program makes of settings that are not plain JSON: it passes over the whole file.
 #[test]
 fn the_real_program_refuses_what_doctor_says_it_refuses() {
-    let Some(program) = desk::program() else { return };
+    let Some(program) = setup::program() else { return };
     let user = User::with(&[("a.txt", "1\n")]);
     let model = ModelServer::start();
-    let environment = desk::environment(&user, &model.url());
+    let environment = setup::environment(&user, &model.url());
     let run = |args: &[&str]| {
         let mut command = user.command(args);
         command.envs(environment.iter().map(|(name, value)| (*name, value)));
         user.answer_of(command, "")
     };
     assert_eq!(run(&["init", "-y", "--agent", "claude"]).code, 0);
-    let settings = desk::config(&user).join("settings.json");
+    let settings = setup::config(&user).join("settings.json");
     let plain = fs::read_to_string(&settings).expect("settings");
     let end = plain.trim_end().strip_suffix('}').expect("an object").trim_end();
     let changed = [

@@ -1,29 +1,29 @@
 //! What goes wrong, in one sentence, with what to do next and its exit code; and that nothing is lost.
 
-mod busy;
+mod damage;
 mod disk;
+mod fsync;
+mod locks;
 mod permission;
-mod rot;
 mod store;
 mod streams;
-mod sync;
 mod threads;
 mod unreadable;
 
-use crate::home::User;
+use crate::user::User;
 
 /// A user whose agent has changed `a.txt`, made `new` and deleted `lib` since point `m`.
 fn after_an_agent() -> User {
     let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
     let before = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
 {"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
-    assert_eq!(user.fed(&["record"], before).code, 0);
+    user.record(before);
     user.write("a.txt", "two\n");
     user.write("new", "new\n");
     std::fs::remove_dir_all(user.work().join("lib")).expect("it goes");
     let after = r#"{"event":"after_tool","session":"s","call":"c","tool":"Bash"}
 {"event":"turn_end","session":"s"}"#;
-    assert_eq!(user.fed(&["record"], after).code, 0);
+    user.record(after);
     user
 }
 
@@ -46,14 +46,12 @@ fn a_folder_that_is_not_protected() {
 fn a_point_that_is_not_there_names_the_nearest() {
     let user = User::with(&[("a", "1")]);
     user.takeback(&["checkpoint", "before-refactor"]);
-    let answer = user.takeback(&["rewind", "before-refactr", "-y"]);
-    assert_eq!(answer.code, 1);
+    let answer = user.exits(1, &["rewind", "before-refactr", "-y"]);
     insta::assert_snapshot!(answer.err, @r#"
     takeback: no point is called "before-refactr"
       Did you mean before-refactor? `takeback log` lists the points.
     "#);
-    let answer = user.takeback(&["checkpoint", "before-refactor"]);
-    assert_eq!(answer.code, 2);
+    let answer = user.exits(2, &["checkpoint", "before-refactor"]);
     assert!(answer.err.contains("is taken by point"), "{answer:?}");
 }
 
@@ -61,14 +59,11 @@ fn a_point_that_is_not_there_names_the_nearest() {
 fn folders_that_are_refused() {
     let user = User::new();
     let home = user.home();
-    let answer = user.takeback(&["-C", home.to_str().expect("utf-8"), "checkpoint"]);
-    assert_eq!(answer.code, 2);
+    let answer = user.exits(2, &["-C", home.to_str().expect("utf-8"), "checkpoint"]);
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home cannot be protected: it is your home folder; choose a project's folder in it");
-    let answer = user.takeback(&["-C", "/", "checkpoint"]);
-    assert_eq!(answer.code, 2);
+    let answer = user.exits(2, &["-C", "/", "checkpoint"]);
     insta::assert_snapshot!(answer.err, @"takeback: / cannot be protected: it is the whole file system; choose a project's folder");
-    let answer = user.takeback(&["--home", "inside", "checkpoint"]);
-    assert_eq!(answer.code, 2);
+    let answer = user.exits(2, &["--home", "inside", "checkpoint"]);
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work cannot be protected: Takeback's own store lies in it; set TAKEBACK_HOME to a folder elsewhere");
     assert!(!user.exists("inside"), "nothing is made in a folder that is refused");
 }
@@ -140,8 +135,7 @@ fn what_only_has_the_name_of_a_stage_stops_no_command() {
 #[test]
 fn a_folder_that_is_not_there() {
     let user = User::new();
-    let answer = user.takeback(&["-C", "nowhere", "log"]);
-    assert_eq!(answer.code, 2);
+    let answer = user.exits(2, &["-C", "nowhere", "log"]);
     insta::assert_snapshot!(answer.err, @r"
     takeback: cannot open nowhere: No such file or directory (os error 2)
       Name a folder that exists.
@@ -178,16 +172,14 @@ fn two_points_that_fit() {
     for session in ["s1", "s2"] {
         let event =
             format!(r#"{{"event":"prompt","session":"{session}","message":"m","text":"go"}}"#);
-        assert_eq!(user.fed(&["record"], &event).code, 0);
+        user.record(&event);
     }
-    let answer = user.takeback(&["rewind", "m", "-y"]);
-    assert_eq!(answer.code, 1);
+    let answer = user.exits(1, &["rewind", "m", "-y"]);
     insta::assert_snapshot!(answer.err, @r#"
     takeback: "m" may mean LONG-ID or LONG-ID
       Name one of them by its id.
     "#);
-    let answer = user.takeback(&["rewind", "@~7", "-y"]);
-    assert_eq!(answer.code, 1);
+    let answer = user.exits(1, &["rewind", "@~7", "-y"]);
     insta::assert_snapshot!(answer.err, @r#"
     takeback: no point is called "@~7"
       `takeback log` lists the points.
@@ -223,7 +215,7 @@ fn times_at_which_there_is_no_point() {
     takeback: 25:00 is not a time
       Write 14:00 or 14:00:30, or how long ago: 10m, 2h, 3d.
     ");
-    assert_eq!(user.takeback(&["show", "0s"]).code, 0);
+    user.succeeds(&["show", "0s"]);
 }
 
 #[test]
@@ -238,8 +230,7 @@ fn wrong_arguments_are_json_when_asked() {
     }
     insta::assert_snapshot!(user.takeback(&["lgo", "--json"]).err, @r#"{"error":"unrecognized subcommand 'lgo'","hints":["Usage: takeback [OPTIONS] <COMMAND>"],"code":2}"#);
     assert!(user.takeback(&["lgo"]).err.starts_with("error: "), "for people as ever");
-    let answer = user.takeback(&["run", "--", "sh", "-c", "exit 3", "--json"]);
-    assert_eq!(answer.code, 3);
+    user.exits(3, &["run", "--", "sh", "-c", "exit 3", "--json"]);
 }
 
 #[test]
@@ -250,5 +241,5 @@ fn help_is_what_help_says() {
         assert_eq!(asked, user.takeback(&[command, &["--help"]].concat()), "{command:?}");
         assert_eq!(asked.code, 0);
     }
-    assert_eq!(user.takeback(&["help", "rewnd"]).code, 2);
+    user.exits(2, &["help", "rewnd"]);
 }

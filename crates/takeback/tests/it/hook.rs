@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::home::{Answer, User};
+use crate::user::{Answer, User};
 
 /// A session of Claude Code, told by its hooks.
 pub(crate) struct Session<'u> {
@@ -81,7 +81,7 @@ impl<'u> Session<'u> {
 }
 
 fn hook(user: &User, given: &Value) -> Answer {
-    user.answer_of(user.patient(&["hook", "--agent", "claude"]), &given.to_string())
+    user.answer_of(user.patient_command(&["hook", "--agent", "claude"]), &given.to_string())
 }
 
 fn heartbeat(user: &User) -> Value {
@@ -124,7 +124,7 @@ fn a_session_told_by_hooks_is_taken_back_and_yours_stays() {
     for (path, author) in authors(&user, "@~1") {
         assert_eq!(whose(&author), path != "mine.txt", "{path}: {author}");
     }
-    assert_eq!(user.takeback(&["rewind", "s-prompt-1", "-y"]).code, 0);
+    user.succeeds(&["rewind", "s-prompt-1", "-y"]);
     let mut expected = before;
     let mine = expected.get_mut(std::path::Path::new("mine.txt")).unwrap();
     if let takeback_testkit::Thing::File { bytes, .. } = mine {
@@ -142,16 +142,16 @@ fn whatever_comes_the_agent_is_neither_stopped_nor_spoken_to() {
     let quiet = Answer { code: 0, out: String::new(), err: String::new() };
     let session = Session::of(&user, "s");
     for given in ["", "{", "[]", "{\"hook_event_name\":\"Stop\"}", "\u{0}"] {
-        assert_eq!(user.fed(&["hook", "--agent", "claude"], given), quiet, "{given:?}");
+        assert_eq!(user.feed(&["hook", "--agent", "claude"], given), quiet, "{given:?}");
     }
-    assert_eq!(user.fed(&["hook", "--agent", "nobody"], "{}"), quiet);
+    assert_eq!(user.feed(&["hook", "--agent", "nobody"], "{}"), quiet);
     let log = fs::read_to_string(user.home().join(".takeback/logs/hooks.log")).unwrap();
     assert_eq!(log.lines().count(), 6, "{log}");
     let lost = heartbeats(&user).into_iter().find(|beat| beat["session"] == "not-understood");
     assert!(lost.unwrap()["problem"]["what"].as_str().unwrap().contains("cannot parse"), "{log}");
     assert!(log.contains("nobody: there is no agent of this name; known: claude, codex"), "{log}");
     for args in [&["hook"][..], &["hook", "--agent"], &["hook", "--unknown"]] {
-        let answer = user.fed(args, "{}");
+        let answer = user.feed(args, "{}");
         assert_eq!((answer.code, answer.out.as_str()), (0, ""), "{args:?}");
     }
     // A folder that may not be protected.
@@ -211,11 +211,10 @@ fn a_worktree_inside_a_workspace_is_one_of_its_own() {
     user.write("trees/t/mine.txt", "mine");
     let tree = user.work().join("trees/t");
     let tree = tree.to_str().unwrap();
-    let answer = user.takeback(&["-C", tree, "rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.succeeds(&["-C", tree, "rewind", "@", "-y"]);
     assert!(!user.exists("trees/t/inner.txt") && user.exists("outer.txt"));
     assert_eq!(user.read("trees/t/a.txt"), "one\n");
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    user.succeeds(&["rewind", "@", "-y"]);
     assert!(!user.exists("outer.txt") && user.exists("mine.txt"));
     assert!(user.exists("trees/t/mine.txt"));
 }
@@ -234,8 +233,7 @@ fn an_agent_that_leaves_the_folder_is_still_in_its_session() {
     session.stop();
     let proj = user.work().join("proj");
     let proj = proj.to_str().unwrap();
-    let answer = user.takeback(&["-C", proj, "rewind", "@", "--outside", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.succeeds(&["-C", proj, "rewind", "@", "--outside", "-y"]);
     assert_eq!((user.read("proj/a.txt"), user.read("other/b")), ("one\n".into(), "b".into()));
     assert!(!user.exists("proj/new.txt"));
     let workspaces = user.json(&["workspaces"]);
@@ -251,12 +249,12 @@ fn half_a_character_costs_nothing_else() {
     let told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
     for event in ["PreToolUse", "PostToolUse"] {
         let given = session.given(event, told.clone()).to_string().replace("HALF", "\\ud83d");
-        let command = user.patient(&["hook", "--agent", "claude"]);
+        let command = user.patient_command(&["hook", "--agent", "claude"]);
         assert_eq!(user.answer_of(command, &given).code, 0);
         user.write("a.txt", "two \u{fffd}");
     }
     session.stop();
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    user.succeeds(&["rewind", "@", "-y"]);
     assert_eq!(user.read("a.txt"), "one\n");
 }
 
@@ -277,11 +275,10 @@ fn several_sessions_at_once_are_told_apart() {
             });
         }
     });
-    let answer = user.takeback(&["rewind", "s2:s2-prompt-1", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    let answer = user.succeeds(&["rewind", "s2:s2-prompt-1", "-y"]);
     let there = ["s1", "s2", "s3"].map(|id| user.exists(&format!("{id}/4.txt")));
     assert_eq!(there, [true, false, true], "{answer:?}");
-    assert_eq!(user.takeback(&["verify"]).code, 0);
+    user.succeeds(&["verify"]);
 }
 
 #[test]
@@ -302,7 +299,7 @@ fn subagents_are_parts_of_the_session() {
     let authors = authors(&user, "@");
     assert!(authors[0].1.contains("s/p1"), "{authors:?}");
     assert_eq!(user.json(&["log"]).as_array().unwrap().len(), 1, "one prompt, one point");
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    user.succeeds(&["rewind", "@", "-y"]);
     assert!(!user.exists("p.txt"));
 }
 
@@ -322,8 +319,7 @@ fn what_cannot_be_recorded_in_time_waits_and_is_marked() {
     user.write("a.txt", "two\n");
     session.tell("PostToolUse", told);
     session.stop();
-    let answer = user.takeback(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 4, "{answer:?}");
+    let answer = user.exits(4, &["rewind", "@", "-y"]);
     assert!(answer.out.contains("missing   a.txt"), "{answer:?}");
     assert_eq!(user.read("a.txt"), "two\n");
 }
@@ -366,7 +362,7 @@ fn hooks_of_an_agent_that_is_recorded_already_only_show_that_they_work() {
     let given = session.given("UserPromptSubmit", json!({"prompt": "x"})).to_string();
     let inner = format!("echo '{given}' | \"$0\" hook --agent claude");
     let program = env!("CARGO_BIN_EXE_takeback");
-    assert_eq!(user.takeback(&["run", "--", "sh", "-c", &inner, program]).code, 0);
+    user.succeeds(&["run", "--", "sh", "-c", &inner, program]);
     assert_eq!(user.json(&["sessions"]).as_array().unwrap().len(), 1);
     assert_eq!(heartbeat(&user)["events"], json!({"UserPromptSubmit": 1}));
 }
@@ -389,7 +385,7 @@ fn a_program_that_stays_tells_the_server_instead() {
         ask(4, "nobody", json!({})),
     ];
     // Whatever surrounds the server says nothing about whom it serves.
-    let mut serve = user.patient(&["serve", "--stdio"]);
+    let mut serve = user.patient_command(&["serve", "--stdio"]);
     serve.env("TAKEBACK_SESSION", "another");
     let answer = user.answer_of(serve, &(lines.join("\n") + "\n"));
     let answers: Vec<Value> =
@@ -401,7 +397,7 @@ fn a_program_that_stays_tells_the_server_instead() {
     assert_eq!(answers[3]["error"]["message"], "no agent is known as nobody");
     user.write("new.txt", "n");
     session.stop();
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    user.succeeds(&["rewind", "@", "-y"]);
     assert!(!user.exists("new.txt"));
     assert_eq!(heartbeat(&user)["events"]["PreToolUse"], 1);
 }
@@ -416,7 +412,8 @@ fn a_conversation_that_goes_on_in_another_process_is_that_process_s() {
     let tell = |pid: u32, event: &str, more: Value| {
         let params = json!({"agent": "claude", "payload": session.given(event, more), "pid": pid});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "event:hook", "params": params});
-        let answer = user.answer_of(user.patient(&["serve", "--stdio"]), &format!("{call}\n"));
+        let answer =
+            user.answer_of(user.patient_command(&["serve", "--stdio"]), &format!("{call}\n"));
         assert!(answer.out.contains(r#""ok":true"#), "{answer:?}");
     };
     let mut first = Command::new("sleep").arg("60").spawn().unwrap();
@@ -445,8 +442,7 @@ fn a_preview_says_what_was_formatted_after_the_edit() {
     session.bash("c3", "echo made > made.js");
     session.stop();
     let shown = |flags: &[&str]| {
-        let answer = user.takeback(&[&["rewind", "@", "--dry-run"], flags].concat());
-        assert_eq!(answer.code, 0, "{answer:?}");
+        let answer = user.succeeds(&[&["rewind", "@", "--dry-run"], flags].concat());
         answer.out.split_once("\n\n").unwrap().1.to_owned()
     };
     insta::assert_snapshot!(shown(&[]), @r"

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::home::{Answer, User};
+use crate::user::{Answer, User};
 
 /// A user who has agents: programs that can do nothing but tell their version.
 pub(crate) fn with_agents(agents: &[(&str, &str)]) -> User {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::home::{Answer, User};
+use crate::user::{Answer, User};
 
 /// The program in a folder of its own, as an installation has it.
 fn installed(user: &User) -> PathBuf {

@@ -3,7 +3,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::home::User;
+use crate::user::User;
 
 /// `takeback record`, told line by line.
 pub(crate) struct Recorder {
@@ -100,7 +100,7 @@ fn events_are_answered_line_by_line() {
         r#"{"event":"turn_end","session":"s1"}"#,
         r#"{"event":"session_end","session":"s1"}"#,
     ];
-    let answer = user.fed(&["record"], &events.join("\n"));
+    let answer = user.feed(&["record"], &events.join("\n"));
     insta::assert_snapshot!(answer.out, @r#"
     {"ok":true,"event":"session_start","seq":0,"point":null,"notCaptured":[]}
     {"ok":true,"event":"prompt","seq":1,"point":"LONG-ID","notCaptured":[]}
@@ -128,12 +128,12 @@ fn an_edit_told_from_outside_is_taken_back_from_outside() {
     let user = User::with(&[("a.txt", "one\n")]);
     let before = r#"{"event":"prompt","session":"s","text":"go"}
 {"event":"before_tool","session":"s","call":"c","tool":"Write","paths":["a.txt","sub/b.txt"]}"#;
-    assert_eq!(user.fed(&["record"], before).code, 0);
+    user.record(before);
     user.write("a.txt", "two\n");
     user.write("sub/b.txt", "b\n");
     let after = r#"{"event":"after_tool","session":"s","call":"c"}
 {"event":"turn_end","session":"s"}"#;
-    assert_eq!(user.fed(&["record"], after).code, 0);
+    user.record(after);
     let answer = user.takeback(&["rewind", "@", "-y"]);
     insta::assert_snapshot!(answer.out, @r"
     Rewind to ID “go” (just now)
@@ -152,11 +152,11 @@ fn reading_is_no_news_and_leaves_your_saves_yours() {
     let user = User::with(&[("a.txt", "one\n")]);
     let before = r#"{"event":"prompt","session":"s","text":"go"}
 {"event":"before_tool","session":"s","call":"r","tool":"Read"}"#;
-    assert_eq!(user.fed(&["record"], before).code, 0);
+    user.record(before);
     user.write("a.txt", "mine\n");
     let after = r#"{"event":"after_tool","session":"s","call":"r","tool":"Read"}
 {"event":"turn_end","session":"s"}"#;
-    assert_eq!(user.fed(&["record"], after).code, 0);
+    user.record(after);
     assert_eq!(user.json(&["show", "@"])["changes"][0]["author"]["kind"], "human");
 }
 
@@ -284,7 +284,7 @@ fn a_process_that_does_not_run_is_refused() {
     let error = format!("no process has the id {pid}");
     assert_eq!(answer, json!({ "ok": false, "event": "session_start", "error": error }));
     assert_eq!(recorder.close(), 1);
-    let refused = user.fed(&["record", "--pid", &pid.to_string()], "");
+    let refused = user.feed(&["record", "--pid", &pid.to_string()], "");
     assert_eq!(
         (refused.code, refused.err),
         (2, format!("takeback: {error}\n  --pid must name a running process.\n"))
@@ -302,7 +302,7 @@ fn a_prompt_without_text_is_refused() {
         json!({"event": "prompt", "session": "s", "text": ""}),
     ];
     let input = input.map(|event| event.to_string()).join("\n");
-    let answer = user.fed(&["record"], &input);
+    let answer = user.feed(&["record"], &input);
     assert_eq!(answer.code, 1);
     let answers: Vec<Value> =
         answer.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -318,7 +318,7 @@ fn a_prompt_without_text_is_refused() {
 #[test]
 fn a_session_without_a_name_is_refused() {
     let user = User::new();
-    let told = user.fed(&["record"], r#"{"event":"prompt","session":"","text":"go"}"#);
+    let told = user.feed(&["record"], r#"{"event":"prompt","session":"","text":"go"}"#);
     assert_eq!(told.code, 1);
     assert!(told.out.contains("`session` is empty"), "{told:?}");
     assert_eq!(user.json(&["sessions"]), json!([]));
@@ -332,7 +332,7 @@ fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
         "{{\"event\": \"prompt\", \"session\": \"s\", \"text\": \"{long}\"}}\n{}\n",
         json!({"event": "prompt", "session": "s", "text": "go"})
     );
-    let answer = user.fed(&["record"], &input);
+    let answer = user.feed(&["record"], &input);
     assert_eq!(answer.code, 1, "{}", answer.err);
     let answers: Vec<Value> =
         answer.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

@@ -1,6 +1,6 @@
 //! `docs/reference.md` holds every command's help, word for word.
 
-use crate::home::User;
+use crate::user::User;
 
 /// Every command as the binary lists it, those below another behind it.
 fn commands(user: &User, above: &[String]) -> Vec<Vec<String>> {
@@ -35,8 +35,7 @@ fn the_reference_is_what_help_says() {
     assert!(commands.len() > 12, "{commands:?}");
     for command in commands {
         let words: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
-        let answer = user.takeback(&words);
-        assert_eq!(answer.code, 0);
+        let answer = user.succeeds(&words);
         let command = command.join(" ");
         let (own, _for_all) = answer.out.split_once("\nOptions for all:").expect("options for all");
         help.push_str(&format!("\n### `takeback {command}`\n\n```text\n{}\n```\n", own.trim_end()));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::home::User;
+use crate::user::User;
 
 #[test]
 fn a_commands_changes_are_told_and_taken_back() {
@@ -25,8 +25,7 @@ fn a_commands_changes_are_told_and_taken_back() {
       new    new             +1 -0
     take it back with takeback rewind ID
     ");
-    let answer = user.takeback(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.succeeds(&["rewind", "@", "-y"]);
     assert_eq!(
         (user.read("a.txt"), user.read("lib/x"), user.exists("new")),
         ("one\ntwo\n".into(), "x\n".into(), false)
@@ -36,10 +35,9 @@ fn a_commands_changes_are_told_and_taken_back() {
 #[test]
 fn the_commands_exit_code_is_the_answer() {
     let user = User::new();
-    assert_eq!(user.takeback(&["run", "--", "sh", "-c", "exit 7"]).code, 7);
-    assert_eq!(user.takeback(&["run", "--", "sh", "-c", "kill -KILL $$"]).code, 137);
-    let answer = user.takeback(&["run", "--", "no-such-program"]);
-    assert_eq!(answer.code, 125);
+    user.exits(7, &["run", "--", "sh", "-c", "exit 7"]);
+    user.exits(137, &["run", "--", "sh", "-c", "kill -KILL $$"]);
+    let answer = user.exits(125, &["run", "--", "no-such-program"]);
     insta::assert_snapshot!(answer.err, @"takeback: no-such-program cannot be started: No such file or directory (os error 2)");
     user.write("not-a-program", "");
     let answer = user.takeback(&["run", "--", "./not-a-program"]);
@@ -53,8 +51,7 @@ fn in_a_folder_that_is_refused_the_command_is_not_started() {
     let user = User::new();
     for folder in [user.home(), "/".into()] {
         let folder = folder.to_str().expect("UTF-8");
-        let answer = user.takeback(&["-C", folder, "run", "--", "touch", "/tmp/started-by-run"]);
-        assert_eq!(answer.code, 125, "{answer:?}");
+        let answer = user.exits(125, &["-C", folder, "run", "--", "touch", "/tmp/started-by-run"]);
         assert!(answer.err.contains("cannot be protected"), "{answer:?}");
         assert!(answer.err.ends_with("The command was not started.\n"), "{answer:?}");
     }
@@ -77,8 +74,7 @@ fn a_command_that_cannot_be_protected_is_not_started() {
 fn the_commands_exit_code_is_the_answer_though_recording_failed_after_it() {
     let user = User::with(&[("a.txt", "one\n")]);
     let script = "rm -r \"$HOME/.takeback/workspaces\"; echo two > a.txt; exit 7";
-    let answer = user.takeback(&["run", "--", "sh", "-c", script]);
-    assert_eq!(answer.code, 7);
+    let answer = user.exits(7, &["run", "--", "sh", "-c", script]);
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/lock cannot be used (locking the workspace): No such file or directory (os error 2)");
 }
 
@@ -86,8 +82,7 @@ fn the_commands_exit_code_is_the_answer_though_recording_failed_after_it() {
 fn a_folder_that_the_command_deleted_comes_back() {
     let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
     let before = user.tree();
-    let answer = user.takeback(&["run", "--", "sh", "-c", "rm -r \"$PWD\"; exit 7"]);
-    assert_eq!(answer.code, 7);
+    let answer = user.exits(7, &["run", "--", "sh", "-c", "rm -r \"$PWD\"; exit 7"]);
     insta::assert_snapshot!(answer.err, @r"
     takeback: cannot scan FOLDER/work/: No such file or directory (os error 2)
     takeback: the folder is gone; `mkdir FOLDER/work && takeback -C FOLDER/work rewind @` brings it back
@@ -100,7 +95,7 @@ fn a_folder_that_the_command_deleted_comes_back() {
 #[test]
 fn a_folder_that_may_have_moved_is_named_before_a_new_store_is_made() {
     let user = User::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
-    assert_eq!(user.takeback(&["checkpoint", "first"]).code, 0);
+    user.succeeds(&["checkpoint", "first"]);
     let moved = user.home().join("moved");
     std::fs::rename(user.work(), &moved).expect("a folder moves");
     let run = |args: &[&str]| {
@@ -156,8 +151,7 @@ fn a_run_that_is_killed_leaves_its_changes_unclear_not_the_persons_next_ones() {
     assert_eq!(child.wait().expect("it ends").signal(), Some(9));
     user.takeback(&["status"]);
     user.write("b", "mine\n");
-    let shown = user.takeback(&["diff", "@", "--stat"]);
-    assert_eq!(shown.code, 0);
+    user.succeeds(&["diff", "@", "--stat"]);
     let authors: Vec<_> = user.json(&["show", "@"])["changes"]
         .as_array()
         .expect("changes")

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::home::{Answer, User};
+use crate::user::{Answer, User};
 
 fn scaled(usual: u64, large: u64) -> u64 {
     if std::env::var_os("TAKEBACK_TEST_RUNS").is_some() { large } else { usual }
@@ -140,10 +140,10 @@ fn a_tree_that_changes_while_it_is_read() {
         }
         is_over.store(true, Ordering::Relaxed);
     });
-    assert_eq!(user.takeback(&["checkpoint", "quiet"]).code, 0);
+    user.succeeds(&["checkpoint", "quiet"]);
     let quiet = user.tree();
     (0..FILES).for_each(|number| write(number, 0));
-    assert_eq!(user.takeback(&["rewind", "quiet", "--exact", "--yes"]).code, 0);
+    user.succeeds(&["rewind", "quiet", "--exact", "--yes"]);
     assert_eq!(user.tree(), quiet);
-    assert_eq!(user.takeback(&["verify"]).code, 0);
+    user.succeeds(&["verify"]);
 }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use serde_json::{Value, json};
 
-use crate::home::User;
+use crate::user::User;
 
 /// A command, as it is to be asked, and where the answer stands. In this order, in one folder.
 const ASKED: &[(&str, &[&str])] = &[

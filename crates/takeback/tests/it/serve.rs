@@ -3,8 +3,8 @@
 mod clients;
 mod limits;
 mod methods;
-mod news;
 mod seed_003;
 mod socket;
-mod watching;
+mod subscriptions;
+mod watch;
 mod wire;

@@ -1,22 +1,22 @@
 //! `takeback session delete`: after a rewind, too, nothing that the session wrote is left in the store.
 
-use crate::home::User;
 use crate::purge::found;
+use crate::user::User;
 
 const SECRETS: [&str; 2] = ["otter-5512-written", "otter-5512-asked"];
 
 /// A session wrote a secret, and a rewind took it back. A point made by hand stays beside the rewind.
 fn rewound() -> User {
     let user = User::with(&[("a.txt", "base\n")]);
-    assert_eq!(user.takeback(&["checkpoint", "mine"]).code, 0);
+    user.succeeds(&["checkpoint", "mine"]);
     let events = r#"{"event":"prompt","session":"s","message":"m","text":"write otter-5512-asked"}
 {"event":"before_tool","session":"s","call":"1","tool":"Edit","paths":["a.txt"]}"#;
-    assert_eq!(user.fed(&["record"], events).code, 0);
+    user.record(events);
     user.write("a.txt", "otter-5512-written\n");
     let events = r#"{"event":"after_tool","session":"s","call":"1"}
 {"event":"turn_end","session":"s"}"#;
-    assert_eq!(user.fed(&["record"], events).code, 0);
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    user.record(events);
+    user.succeeds(&["rewind", "@", "-y"]);
     assert_eq!(user.read("a.txt"), "base\n");
     assert!(!found(&user.home(), &SECRETS).is_empty(), "what is looked for can be found");
     user
@@ -38,24 +38,24 @@ fn nothing_is_left_and_undo_says_why_it_cannot() {
       `takeback log` lists the points that are left.
     ");
     assert_eq!(undo.code, 5);
-    assert_eq!(user.takeback(&["redo", "-y"]).code, 5);
-    assert_eq!(user.takeback(&["verify"]).code, 0);
+    user.exits(5, &["redo", "-y"]);
+    user.succeeds(&["verify"]);
     assert_eq!(user.read("a.txt"), "base\n");
 
     // What is done from here on can be undone.
     user.write("a.txt", "by hand\n");
-    assert_eq!(user.takeback(&["rewind", "mine", "--exact", "-y"]).code, 0);
+    user.succeeds(&["rewind", "mine", "--exact", "-y"]);
     assert_eq!((user.takeback(&["undo", "-y"]).code, user.read("a.txt")), (0, "by hand\n".into()));
-    assert_eq!(user.takeback(&["undo", "-y"]).code, 5);
+    user.exits(5, &["undo", "-y"]);
 }
 
 #[test]
 fn an_interrupted_deletion_is_finished_by_the_next_command() {
     let user = rewound();
-    let bring_back = user.keep();
+    let restore = user.backup();
     let mut deleted = 0;
     for number in 1.. {
-        bring_back();
+        restore();
         let rule = format!("fsync,fdatasync:signal=KILL:when={number}");
         if !user.killed_unprivileged(&rule, &["session", "delete", "s", "-y"]) {
             break;

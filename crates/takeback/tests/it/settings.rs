@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::home::User;
+use crate::user::User;
 
 const PROJECT: &str = ".takeback/settings.json";
 
@@ -114,20 +114,19 @@ fn a_project_cannot_disarm_you() {
         11
     );
 
-    let answer = user.takeback(&["checkpoint", "first"]);
-    assert_eq!(answer.code, 0);
+    let answer = user.succeeds(&["checkpoint", "first"]);
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json: enableFileCheckpointing has no effect: a project cannot switch recording off (1 more: `takeback config`)");
     insta::assert_snapshot!(user.takeback(&["config"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting home; did you mean maxHomeBytes?");
     assert_eq!(user.takeback(&["checkpoint", "-q"]).err, "");
     assert!(user.home().join(".takeback/workspaces").exists(), "the store is where it was");
     let shell = r#"{"event":"prompt","session":"s","text":"go"}
 {"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
-    assert_eq!(user.fed(&["record"], shell).code, 0);
+    user.record(shell);
     std::fs::remove_dir_all(user.work().join("lib")).expect("the agent deletes it");
     let after = r#"{"event":"after_tool","session":"s","call":"c","tool":"Bash"}
 {"event":"turn_end","session":"s"}"#;
-    assert_eq!(user.fed(&["record"], after).code, 0);
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    user.record(after);
+    user.succeeds(&["rewind", "@", "-y"]);
     assert_eq!(user.read("lib/b.txt"), "b\n");
 }
 
@@ -135,20 +134,18 @@ fn a_project_cannot_disarm_you() {
 #[test]
 fn a_projects_settings_that_make_no_sense_have_no_effect() {
     let user = User::with(&[("a", "1"), (PROJECT, "{ nonsense")]);
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 0);
+    let answer = user.succeeds(&["checkpoint"]);
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: key must be a string at line 1 column 3");
     user.write(PROJECT, r#"{"archiveDays": "many"}"#);
     insta::assert_snapshot!(user.takeback(&["checkpoint"]).err, @"takeback: FOLDER/work/.takeback/settings.json: archiveDays has no effect: it must be a whole number");
     let file = user.work().join(PROJECT);
     std::fs::remove_file(&file).expect("it goes");
     assert!(Command::new("mkfifo").arg(&file).status().expect("it runs").success());
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 0);
+    let answer = user.succeeds(&["checkpoint"]);
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: it is not a file");
     std::fs::remove_dir_all(user.work().join(".takeback")).expect("it goes");
     user.write(".takeback", "not even a folder");
-    let answer = user.fed(&["record"], r#"{"event":"prompt","session":"s","text":"go"}"#);
+    let answer = user.feed(&["record"], r#"{"event":"prompt","session":"s","text":"go"}"#);
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
 }
 
@@ -159,8 +156,7 @@ fn settings_that_cannot_be_read_are_not_called_wrong() {
     let file = user.home().join(".takeback/settings.json");
     std::fs::remove_file(&file).expect("it goes");
     std::os::unix::fs::symlink("settings.json", &file).expect("a link to itself");
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 1);
+    let answer = user.exits(1, &["checkpoint"]);
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/settings.json cannot be read: Too many levels of symbolic links (os error 40)");
 }
 
@@ -168,15 +164,13 @@ fn settings_that_cannot_be_read_are_not_called_wrong() {
 fn your_own_settings_must_make_sense() {
     let user = User::with(&[("a", "1")]);
     user.set("{ nonsense");
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 2);
+    let answer = user.exits(2, &["checkpoint"]);
     insta::assert_snapshot!(answer.err, @"
     takeback: FOLDER/home/.takeback/settings.json is invalid: key must be a string at line 1 column 3
       Fix it or move it away.
     ");
     user.set(r#"{"archiveDays": "many"}"#);
-    let answer = user.takeback(&["log"]);
-    assert_eq!(answer.code, 2);
+    let answer = user.exits(2, &["log"]);
     insta::assert_snapshot!(answer.err, @"
     takeback: FOLDER/home/.takeback/settings.json: archiveDays must be a whole number
       Fix it there.
@@ -206,24 +200,22 @@ fn points_made_at_any_durability_come_back() {
         let answer = user.takeback(&["rewind", level, "-y", "--exact"]);
         assert_eq!((answer.code, user.read("a").as_str()), (0, text), "{level}: {}", answer.err);
     }
-    assert_eq!(user.takeback(&["verify"]).code, 0);
+    user.succeeds(&["verify"]);
 }
 
 #[test]
 fn a_key_that_is_not_known_is_named_once_with_the_nearest() {
     let user = User::with(&[("a", "1")]);
     user.set(r#"{"pointPerSession": 3, "durability": "full", "doubleEscMs": 1}"#);
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 0);
+    let answer = user.succeeds(&["checkpoint"]);
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/settings.json: there is no setting pointPerSession; did you mean pointsPerSession?");
     assert_eq!(user.takeback(&["-q", "checkpoint"]).err, "");
-    let answer = user.fed(&["record"], r#"{"event":"turn_end","session":"s"}"#);
+    let answer = user.feed(&["record"], r#"{"event":"turn_end","session":"s"}"#);
     assert_eq!(answer.out.lines().count(), 1, "answers are answers: {answer:?}");
     let answer = user.takeback(&["log", "--json"]);
     insta::assert_snapshot!(answer.err, @r#"{"warning":"FOLDER/home/.takeback/settings.json: there is no setting pointPerSession; did you mean pointsPerSession?"}"#);
 
-    let answer = user.takeback(&["config", "pointPerSession"]);
-    assert_eq!(answer.code, 2);
+    let answer = user.exits(2, &["config", "pointPerSession"]);
     insta::assert_snapshot!(answer.err.lines().skip(1).collect::<Vec<_>>().join("\n"), @"
     takeback: there is no setting pointPerSession
       Did you mean pointsPerSession? `takeback config` lists them.
@@ -234,8 +226,7 @@ fn a_key_that_is_not_known_is_named_once_with_the_nearest() {
 fn you_can_switch_recording_off() {
     let user = User::with(&[("a.txt", "one\n")]);
     user.set(r#"{"enableFileCheckpointing": false}"#);
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 2);
+    let answer = user.exits(2, &["checkpoint"]);
     insta::assert_snapshot!(answer.err, @"
     takeback: Checkpoint feature not enabled
       enableFileCheckpointing is false (FOLDER/home/.takeback/settings.json); set it to true to record again.
@@ -246,10 +237,10 @@ fn you_can_switch_recording_off() {
         (7, "out\n", "two\n")
     );
     insta::assert_snapshot!(answer.err, @"takeback: Checkpoint feature not enabled: nothing is recorded (enableFileCheckpointing is false (FOLDER/home/.takeback/settings.json); set it to true to record again.)");
-    assert_eq!(user.takeback(&["run", "--", "no-such-program"]).code, 125);
+    user.exits(125, &["run", "--", "no-such-program"]);
     let events = r#"{"event":"prompt","session":"s","text":"go"}
 {"event":"turn_end","session":"s"}"#;
-    let answer = user.fed(&["record"], events);
+    let answer = user.feed(&["record"], events);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.out, @r#"
     {"ok":false,"error":"Checkpoint feature not enabled"}
@@ -272,9 +263,9 @@ fn how_much_is_kept_is_as_set_and_no_less_for_a_project() {
     user.set(r#"{"pointsPerSession": 2, "archiveDays": 9}"#);
     for n in 0..4 {
         let event = format!(r#"{{"event":"prompt","session":"s","text":"{n}"}}"#);
-        assert_eq!(user.fed(&["record"], &event).code, 0);
+        user.record(&event);
     }
-    assert_eq!(user.takeback(&["cleanup"]).code, 0);
+    user.succeeds(&["cleanup"]);
     let kept: Vec<_> = user.json(&["log"]).as_array().expect("a list").to_vec();
     let kept: Vec<_> = kept.iter().map(|point| &point["description"]).collect();
     assert_eq!(kept, ["3", "2"]);
@@ -286,7 +277,7 @@ fn a_projects_settings_cannot_flood_you() {
     let user = User::with(&[("a", "1")]);
     let keys: Vec<String> = (0..30_000).map(|n| format!(r#""unknown-{n:05}": 1"#)).collect();
     user.write(PROJECT, &format!("{{{}}}", keys.join(",")));
-    assert_eq!(user.takeback(&["checkpoint", "-q"]).code, 0);
+    user.succeeds(&["checkpoint", "-q"]);
     insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting unknown-00000; did you mean maxHomeBytes? (5 more: `takeback config`)");
     let answer = user.takeback(&["config"]);
     assert_eq!(answer.err.lines().count(), 6, "{}", answer.err);

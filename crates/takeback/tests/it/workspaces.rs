@@ -3,14 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::home::User;
-use crate::terminal::on_a_terminal;
+use crate::user::User;
 
 /// A user whose agent has changed `a.txt` and deleted `lib`.
 fn after_an_agent() -> User {
     let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
-    let answer = user.takeback(&["-q", "run", "--", "sh", "-c", "echo two > a.txt; rm -r lib"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.succeeds(&["-q", "run", "--", "sh", "-c", "echo two > a.txt; rm -r lib"]);
     user
 }
 
@@ -75,26 +73,22 @@ fn the_protected_folders_are_listed() {
 #[test]
 fn a_folder_is_forgotten_and_its_files_stay() {
     let user = after_an_agent();
-    let answer = user.takeback(&["forget"]);
-    assert_eq!(answer.code, 2);
+    let answer = user.exits(2, &["forget"]);
     insta::assert_snapshot!(answer.err, @r"
     takeback: this deletes what was recorded and needs confirmation
       Run it in a terminal, or pass -y; --dry-run shows what it would do.
     ");
-    let answer = user.takeback(&["forget", "--dry-run"]);
-    assert_eq!(answer.code, 0);
+    let answer = user.succeeds(&["forget", "--dry-run"]);
     insta::assert_snapshot!(without_sizes(&answer.out), @r"
     Delete the history of FOLDER/work: 1 point, N KB.
     Your files are not touched; earlier changes can no longer be taken back.
     ");
     assert_eq!(user.takeback(&["log"]).code, 0, "it is all there");
-    let answer = user.takeback(&["forget", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    let answer = user.succeeds(&["forget", "-y"]);
     insta::assert_snapshot!(without_sizes(&answer.out), @"Deleted the history of FOLDER/work  1 point, N KB");
-    assert_eq!(user.takeback(&["log"]).code, 10);
+    user.exits(10, &["log"]);
     assert_eq!((user.read("a.txt").as_str(), stores(&user).len()), ("two\n", 0));
-    let answer = user.takeback(&["forget", "-y"]);
-    assert_eq!(answer.code, 10);
+    let answer = user.exits(10, &["forget", "-y"]);
     insta::assert_snapshot!(answer.err, @r"
     takeback: FOLDER/work is not protected
       `takeback workspaces` lists the folders that are.
@@ -104,12 +98,12 @@ fn a_folder_is_forgotten_and_its_files_stay() {
 #[test]
 fn forgetting_asks_on_a_terminal() {
     let user = after_an_agent();
-    let (screen, code) = on_a_terminal(&user, &["forget"], "[y/N]", "\r");
-    assert_eq!(code, 5, "{}", screen.screen().contents());
-    assert_eq!(user.takeback(&["log"]).code, 0);
-    let (screen, code) = on_a_terminal(&user, &["forget"], "[y/N]", "y\r");
-    assert_eq!(code, 0, "{}", screen.screen().contents());
-    assert_eq!(user.takeback(&["log"]).code, 10);
+    let ran = user.terminal(80, 70).run(&["forget"], "[y/N]", "\r");
+    assert_eq!(ran.code, 5, "{}", ran.shown());
+    user.succeeds(&["log"]);
+    let ran = user.terminal(80, 70).run(&["forget"], "[y/N]", "y\r");
+    assert_eq!(ran.code, 0, "{}", ran.shown());
+    user.exits(10, &["log"]);
 }
 
 #[test]
@@ -144,8 +138,7 @@ fn a_store_in_use_is_not_forgotten_and_does_not_move() {
     let user = after_an_agent();
     let lock = fs::File::open(user.store().join("lock")).expect("a lock");
     lock.lock_shared().expect("another process records");
-    let answer = user.takeback(&["forget", "-y"]);
-    assert_eq!(answer.code, 11);
+    let answer = user.exits(11, &["forget", "-y"]);
     insta::assert_snapshot!(answer.err, @r"
     takeback: another command has the workspace locked
       Wait until it is done, then try again.
@@ -161,13 +154,12 @@ fn a_store_in_use_is_not_forgotten_and_does_not_move() {
 fn a_rewind_that_is_not_finished_is_not_forgotten() {
     let user = after_an_agent();
     user.write(".takeback/stage-00000000000000ff/new-0", "a user's bytes");
-    let answer = user.takeback(&["forget", "-y"]);
-    assert_eq!(answer.code, 1);
+    let answer = user.exits(1, &["forget", "-y"]);
     insta::assert_snapshot!(answer.err, @r"
     takeback: a rewind in FOLDER/work is not finished
       `takeback recover` finishes it; keep or remove what is then left in FOLDER/work/.takeback.
     ");
-    assert_eq!(user.takeback(&["log"]).code, 0);
+    user.succeeds(&["log"]);
 }
 
 #[test]
@@ -226,14 +218,12 @@ fn moves_that_make_no_sense_are_refused() {
     let new = user.work().with_file_name("new");
     fs::create_dir(&new).expect("a folder");
     let old = user.work().to_str().expect("utf-8").to_owned();
-    let answer = user.takeback(&in_folder(&new, &["relocate", &old]));
-    assert_eq!(answer.code, 2);
+    let answer = user.exits(2, &in_folder(&new, &["relocate", &old]));
     insta::assert_snapshot!(answer.err, @r"
     takeback: FOLDER/work is still there and protected
       Only the store of a moved folder can be relocated.
     ");
-    let answer = user.takeback(&in_folder(&new, &["relocate", "nowhere"]));
-    assert_eq!(answer.code, 10);
+    let answer = user.exits(10, &in_folder(&new, &["relocate", "nowhere"]));
     insta::assert_snapshot!(answer.err, @r"
     takeback: FOLDER/new/nowhere is not protected
       `takeback workspaces` lists the folders that are.

@@ -3,11 +3,11 @@
 //! The program is the one that `TAKEBACK_CLAUDE` names or that `scripts/install-claude` installed.
 //! Without it these tests say that they are skipped; with `TAKEBACK_E2E=require` they fail instead.
 
-mod alone;
-mod better;
-pub(crate) mod desk;
-mod gone;
-mod story;
+mod beyond_sdk;
+mod killed_agent;
+mod sdk_rewind;
+pub(crate) mod setup;
 mod turns;
+mod two_prompts;
 
-pub(crate) use desk::{environment, program};
+pub(crate) use setup::{environment, program};

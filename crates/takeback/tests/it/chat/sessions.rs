@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::seat::{DOWN, ENTER, ESC, Place, Seat};
-use super::story::{
-    after_two_prompts, goes_back_to, opens_the_menu, playing, plays, plays_turns, scenario, two,
+use super::two_prompts::{
+    after_two_prompts, after_two_prompts_of, playing, plays, plays_turns, scenario, two,
 };
-use crate::home::User;
+use crate::pty::{DOWN, ENTER, ESC, Terminal};
+use crate::user::User;
 
 const FIRST: &str = "Create a file utils.ts with add and subtract functions";
 const SECOND: &str = "Add multiply and divide functions to utils.ts";
@@ -39,30 +39,30 @@ fn ids(user: &User) -> Vec<String> {
     sessions.map(|session| session["id"].as_str().expect("an id").to_owned()).collect()
 }
 
-fn leaves(mut seat: Seat) {
-    seat.says("/exit");
-    assert_eq!(seat.ends(), 0);
+fn leaves(mut chat: Terminal) {
+    chat.says("/exit");
+    assert_eq!(chat.ends(), 0);
 }
 
 /// Comes back to a session after two prompts.
-fn comes_back(user: &User, how: &[&str]) -> Seat {
+fn comes_back(user: &User, how: &[&str]) -> Terminal {
     let scenario = scenario(user);
-    let mut seat = Place::of(user).sit(&[&["chat", "--scenario", &scenario], how].concat());
-    seat.sees("Continued after 2 prompts.").sees("divide too.");
-    seat
+    let mut chat = user.terminal(80, 24).start(&[&["chat", "--scenario", &scenario], how].concat());
+    chat.sees("Continued after 2 prompts.").sees("divide too.");
+    chat
 }
 
 /// A start that fails: the exit code, and what is said.
 fn fails(user: &User, how: &[&str]) -> (u32, String) {
-    let mut seat = Place::of(user).sit(&[&["chat"], how].concat());
-    let code = seat.ends();
-    (code, seat.shown())
+    let mut chat = user.terminal(80, 24).start(&[&["chat"], how].concat());
+    let code = chat.ends();
+    (code, chat.shown())
 }
 
 #[test]
 fn the_list_for_other_programs_has_every_prompt_newest_first() {
     let user = User::new();
-    let seat = after_two_prompts(&user);
+    let chat = after_two_prompts_of(&user);
     let list = list(&user);
     let listed = list["checkpoints"].as_array().expect("a list").clone();
     let session = ids(&user).remove(0);
@@ -85,7 +85,7 @@ fn the_list_for_other_programs_has_every_prompt_newest_first() {
     let folder = file.parent().expect("a folder");
     assert_eq!((mode(&file), mode(folder)), (0o600, 0o700));
     assert_eq!(mode(folder.parent().expect("a folder")), 0o700);
-    leaves(seat);
+    leaves(chat);
 }
 
 #[test]
@@ -94,9 +94,9 @@ fn the_list_is_as_long_as_the_settings_say() {
     user.set(r#"{"checkpointKeepCount": 2}"#);
     let turn = |text: &str| json!({ "steps": [{ "say": text }] });
     let turns = json!({ "turns": [turn("first."), turn("second."), turn("third.")] });
-    let mut seat = plays_turns(&user, &turns);
-    seat.says("one").sees("first.").sees("1 point ").says("two\u{3000}zwei");
-    seat.sees("second.").sees("2 points").says("three").sees("third.").sees("3 points");
+    let mut chat = plays_turns(&user, &turns);
+    chat.says("one").sees("first.").sees("1 point ").says("two\u{3000}zwei");
+    chat.sees("second.").sees("2 points").says("three").sees("third.").sees("3 points");
     let described: Vec<Value> = list(&user)["checkpoints"]
         .as_array()
         .expect("a list")
@@ -105,8 +105,8 @@ fn the_list_is_as_long_as_the_settings_say() {
         .collect();
     assert_eq!(described, ["three", "two\u{3000}zwei"]);
     // The menu shows as many, and the rest when it is asked for.
-    seat.types(ESC).types(ESC).sees("older…").sees("1 more in this session").types(DOWN);
-    seat.types(DOWN).types(DOWN).types(ENTER).sees_no("older…").sees("> 3 just now");
+    chat.types(ESC).types(ESC).sees("older…").sees("1 more in this session").types(DOWN);
+    chat.types(DOWN).types(DOWN).types(ENTER).sees_no("older…").sees("> 3 just now");
 }
 
 /// What is listed for a session of which all is known from the log.
@@ -134,17 +134,17 @@ fn with_milliseconds(mut list: Value) -> Value {
 #[test]
 fn a_damaged_list_is_set_aside_and_filled_from_the_log() {
     let user = User::new();
-    leaves(after_two_prompts(&user));
+    leaves(after_two_prompts_of(&user));
     let file = list_file(&user);
     let whole = list(&user);
     assert_eq!(whole, with_milliseconds(listed_in_the_log(&user)), "the log knows all of it");
     fs::write(&file, "{ rubbish").expect("it is damaged");
-    let mut seat = comes_back(&user, &["--continue"]);
-    seat.sees("metadata.json was damaged").sees("damaged-1").sees("2 checkpoints were restored");
+    let mut chat = comes_back(&user, &["--continue"]);
+    chat.sees("metadata.json was damaged").sees("damaged-1").sees("2 checkpoints were restored");
     let aside = file.with_file_name("metadata.json.damaged-1");
     assert_eq!(fs::read_to_string(aside).expect("it is there"), "{ rubbish");
     assert_eq!(list(&user), whole);
-    seat.says("a third thing").sees("Half of it is done.").types(ESC).sees("interrupted");
+    chat.says("a third thing").sees("Half of it is done.").types(ESC).sees("interrupted");
     let mut later = list(&user);
     let third = later["checkpoints"].as_array_mut().expect("a list").remove(0);
     assert_eq!((third["description"].as_str(), later), (Some("a third thing"), whole));
@@ -155,36 +155,36 @@ fn a_damaged_list_is_set_aside_and_filled_from_the_log() {
 #[test]
 fn a_list_that_is_gone_is_filled_from_the_log_as_long_as_the_settings_say() {
     let user = User::new();
-    leaves(after_two_prompts(&user));
+    leaves(after_two_prompts_of(&user));
     let whole = list(&user);
     let file = list_file(&user);
     fs::remove_file(&file).expect("it goes");
     // Another session's prompt is in the log too.
     let event = r#"{"event":"prompt","session":"other","message":"m","text":"of another"}"#;
-    assert_eq!(user.fed(&["record"], event).code, 0);
+    user.record(event);
     leaves(comes_back(&user, &["--continue"]));
     assert_eq!(list(&user), whole);
     user.set(r#"{"checkpointKeepCount": 1}"#);
     fs::write(&file, [0, 159, 146, 150]).expect("it is damaged");
-    let mut seat = comes_back(&user, &["--continue"]);
-    seat.sees("1 checkpoint was restored");
+    let mut chat = comes_back(&user, &["--continue"]);
+    chat.sees("1 checkpoint was restored");
     assert_eq!(list(&user)["checkpoints"], json!([whole["checkpoints"][0]]));
-    leaves(seat);
+    leaves(chat);
 }
 
 #[test]
 fn a_session_goes_on_and_goes_back_to_before_it_was_left() {
     let user = User::new();
-    leaves(after_two_prompts(&user));
+    leaves(after_two_prompts_of(&user));
     let session = ids(&user);
-    let mut seat = comes_back(&user, &["--continue"]);
-    seat.sees("2 points").sees(&session[0]);
-    goes_back_to(&mut seat, "1").sees(&format!("Restored to checkpoint: {SECOND}"));
+    let mut chat = comes_back(&user, &["--continue"]);
+    chat.sees("2 points").sees(&session[0]);
+    chat.goes_back_to("1").sees(&format!("Restored to checkpoint: {SECOND}"));
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
-    seat.sees_no("divide too.").sees(&format!("> {SECOND}")).types(ENTER).sees("divide too.");
+    chat.sees_no("divide too.").sees(&format!("> {SECOND}")).types(ENTER).sees("divide too.");
     assert!(user.exists("index.ts"));
     assert_eq!(ids(&user), session, "it is the same one");
-    seat.sees("3 points");
+    chat.sees("3 points");
     let descriptions: Vec<Value> = list(&user)["checkpoints"]
         .as_array()
         .expect("a list")
@@ -196,14 +196,13 @@ fn a_session_goes_on_and_goes_back_to_before_it_was_left() {
 
 #[test]
 fn what_was_cut_before_it_was_left_stays_cut() {
-    let user = User::new();
-    let mut seat = after_two_prompts(&user);
-    goes_back_to(&mut seat, "1").sees("Restored to checkpoint: ").types("\x15");
-    leaves(seat);
-    let mut seat = plays(&user, &["--continue"]);
-    seat.sees("Continued after 1 prompt.").sees("It has add and subtract.");
-    assert!(!seat.shown().contains("divide too."), "{}", seat.shown());
-    seat.says("again").sees("divide too.");
+    let (user, mut chat) = after_two_prompts();
+    chat.goes_back_to("1").sees("Restored to checkpoint: ").types("\x15");
+    leaves(chat);
+    let mut chat = plays(&user, &["--continue"]);
+    chat.sees("Continued after 1 prompt.").sees("It has add and subtract.");
+    assert!(!chat.shown().contains("divide too."), "{}", chat.shown());
+    chat.says("again").sees("divide too.");
 }
 
 #[test]
@@ -212,7 +211,7 @@ fn a_session_is_named_by_its_id_or_the_beginning_of_it() {
     let (code, said) = fails(&user, &["--continue"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("there is no conversation to continue here"), "{said}");
-    leaves(after_two_prompts(&user));
+    leaves(after_two_prompts_of(&user));
     let first = ids(&user).remove(0);
     leaves(comes_back(&user, &["--resume", &first]));
     leaves(comes_back(&user, &["--resume", &first[..first.len() - 1]]));
@@ -220,9 +219,9 @@ fn a_session_is_named_by_its_id_or_the_beginning_of_it() {
     let (code, said) = fails(&user, &["--resume", "unknown"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("there is no conversation unknown"), "{said}");
-    let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
-    seat.sees("builtin").says("hello").sees("1 point ").types(ESC).sees("Type a prompt");
-    leaves(seat);
+    let mut chat = user.terminal(80, 24).start(&["chat", "--agent", "builtin"]);
+    chat.sees("builtin").says("hello").sees("1 point ").types(ESC).sees("Type a prompt");
+    leaves(chat);
     let second = ids(&user).remove(0);
     let (code, said) = fails(&user, &["--resume", "chat-"]);
     assert_eq!(code, 2, "{said}");
@@ -233,27 +232,26 @@ fn a_session_is_named_by_its_id_or_the_beginning_of_it() {
 #[test]
 fn a_point_of_another_session_is_restored() {
     let user = User::new();
-    leaves(after_two_prompts(&user));
+    leaves(after_two_prompts_of(&user));
     let scenario = scenario(&user);
-    let mut seat = Place::of(&user).sized(120, 30).sit(&["chat", "--scenario", &scenario]);
-    seat.sees("builtin").sees("0 points");
-    opens_the_menu(&mut seat).sees("other sessions").sees("Add multiply").types(DOWN).types(ENTER);
-    seat.sees("[x] ").types(ENTER).sees("Restore what?").sees("Files only");
-    assert!(!seat.shown().contains("onversation only"), "{}", seat.shown());
-    seat.types(ENTER).sees(&format!("Restored to checkpoint: {SECOND}"));
+    let mut chat = user.terminal(120, 30).start(&["chat", "--scenario", &scenario]);
+    chat.sees("builtin").sees("0 points");
+    chat.opens_the_menu().sees("other sessions").sees("Add multiply").types(DOWN).types(ENTER);
+    chat.sees("[x] ").types(ENTER).sees("Restore what?").sees("Files only");
+    assert!(!chat.shown().contains("onversation only"), "{}", chat.shown());
+    chat.types(ENTER).sees(&format!("Restored to checkpoint: {SECOND}"));
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
 }
 
 #[test]
 fn a_deleted_session_leaves_neither_conversation_nor_folder() {
     let user = User::new();
-    leaves(after_two_prompts(&user));
+    leaves(after_two_prompts_of(&user));
     let id = ids(&user).remove(0);
     assert!(list_file(&user).exists());
     let kept = user.takeback(&["session", "delete", &id, "--dry-run"]);
     assert_eq!((kept.code, folders(&user).len()), (0, 1), "{kept:?}");
-    let deleted = user.takeback(&["session", "delete", &id, "-y"]);
-    assert_eq!(deleted.code, 0, "{deleted:?}");
+    user.succeeds(&["session", "delete", &id, "-y"]);
     assert!(folders(&user).is_empty(), "{:?}", folders(&user));
     let (code, said) = fails(&user, &["--resume", &id]);
     assert_eq!(code, 1, "{said}");
@@ -264,7 +262,7 @@ fn a_deleted_session_leaves_neither_conversation_nor_folder() {
 /// A session of prompts only, with a list as `chat` writes it.
 fn session_with_list(user: &User, session: &str) -> PathBuf {
     let event = json!({ "event": "prompt", "session": session, "text": "go" });
-    assert_eq!(user.fed(&["record"], &event.to_string()).code, 0);
+    user.record(&event.to_string());
     let folder = user.home().join(".takeback/sessions").join(session).join("checkpoints");
     fs::create_dir_all(&folder).expect("a folder");
     fs::write(folder.join("metadata.json"), r#"{"checkpoints":[]}"#).expect("a list");
@@ -273,7 +271,7 @@ fn session_with_list(user: &User, session: &str) -> PathBuf {
 
 /// As if it had been archived long ago, and nothing cleaned up since yesterday.
 fn archived_long_ago(user: &User, session: &str) {
-    assert_eq!(user.takeback(&["session", "archive", session]).code, 0);
+    user.succeeds(&["session", "archive", session]);
     let database = rusqlite::Connection::open(user.store().join("timeline.db")).expect("it opens");
     let day = 86_400_000_i64;
     for sql in [
@@ -296,16 +294,15 @@ fn what_is_cleaned_up_or_forgotten_leaves_no_folder() {
     assert!(!asked.exists() && due.exists() && stays.exists());
 
     archived_long_ago(&user, "due");
-    let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
-    seat.sees("builtin");
+    let mut chat = user.terminal(80, 24).start(&["chat", "--agent", "builtin"]);
+    chat.sees("builtin");
     assert!(!due.exists() && stays.exists());
-    leaves(seat);
+    leaves(chat);
     assert_eq!(folders(&user).len(), 2);
 
     let other = user.home().join(".takeback/sessions/of-another-folder");
     fs::create_dir(&other).expect("a folder");
-    let forgotten = user.takeback(&["forget", "-y"]);
-    assert_eq!(forgotten.code, 0, "{forgotten:?}");
+    user.succeeds(&["forget", "-y"]);
     assert_eq!(folders(&user), [other]);
 }
 
@@ -315,9 +312,9 @@ fn old_snapshots_are_left_alone() {
     let user = User::with(&[(old, "{}\n"), ("a.txt", "one\n")]);
     let before = |path: &str| fs::metadata(user.work().join(path)).expect("it is there");
     let time = before(old).modified().expect("a time");
-    let mut seat = after_two_prompts(&user);
-    goes_back_to(&mut seat, "2").sees("Restored to checkpoint: ").types("\x15");
-    leaves(seat);
+    let mut chat = after_two_prompts_of(&user);
+    chat.goes_back_to("2").sees("Restored to checkpoint: ").types("\x15");
+    leaves(chat);
     assert_eq!(user.read(old), "{}\n");
     assert_eq!(before(old).modified().expect("a time"), time);
     let names = fs::read_dir(user.work().join(".claude/snapshots")).expect("it is there");
@@ -336,27 +333,26 @@ fn killed_in_its_first_turn_it_can_be_gone_on_with() {
     ] });
     let scenario = playing(&user, &turns);
     let args = ["chat", "--scenario", &scenario];
-    let mut seat = Place::of(&user).sit(&args);
-    seat.sees("builtin").says("Do the first thing").sees("Half of it is done.");
-    let kill = std::process::Command::new("kill").args(["-9", &seat.pid().to_string()]).status();
+    let mut chat = user.terminal(80, 24).start(&args);
+    chat.sees("builtin").says("Do the first thing").sees("Half of it is done.");
+    let kill = std::process::Command::new("kill").args(["-9", &chat.pid().to_string()]).status();
     assert!(kill.expect("it runs").success());
-    seat.ends();
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
-    seat.sees("Continued after 1 prompt").sees("> Do the first thing");
-    goes_back_to(&mut seat, "1").sees("Restored to checkpoint: Do the first thing");
+    chat.ends();
+    let mut chat = user.terminal(80, 24).start(&["chat", "--scenario", &scenario, "--continue"]);
+    chat.sees("Continued after 1 prompt").sees("> Do the first thing");
+    chat.goes_back_to("1").sees("Restored to checkpoint: Do the first thing");
     assert!(!user.exists("half.ts"));
-    seat.sees_no("Continued after").sees("> Do the first thing");
+    chat.sees_no("Continued after").sees("> Do the first thing");
 }
 
 #[test]
 fn one_conversation_is_not_gone_on_with_twice_at_once() {
-    let user = User::new();
-    let mut seat = after_two_prompts(&user);
+    let (user, mut chat) = after_two_prompts();
     let mut other = plays(&user, &["--continue"]);
     assert_eq!(other.ends(), 1);
     assert!(other.shown().contains("is open in process"), "{}", other.shown());
-    seat.says("/exit");
-    assert_eq!(seat.ends(), 0);
+    chat.says("/exit");
+    assert_eq!(chat.ends(), 0);
     let mut other = plays(&user, &["--continue"]);
     other.sees("Continued after 2 prompts");
 }

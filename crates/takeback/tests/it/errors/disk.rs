@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
 
 use super::after_an_agent;
-use crate::home::User;
+use crate::user::User;
 
 /// Calls by which a store grows.
 const GROWING: [&str; 4] = ["write", "pwrite64", "ftruncate", "fallocate"];
@@ -15,18 +15,18 @@ const GROWING: [&str; 4] = ["write", "pwrite64", "ftruncate", "fallocate"];
 /// Lets a command find the disk full at each of its writes, one try each. After each try all is as it
 /// was or as it should be, and with room the command does what it does.
 fn fill_everywhere(user: &User, args: &[&str]) -> usize {
-    let bring_back = user.keep();
+    let restore = user.backup();
     let before = user.tree();
     let mut calls = Vec::new();
     for call in GROWING {
-        calls.extend((1..=user.calls(call, args)).map(|n| (call, n)));
-        bring_back();
+        calls.extend((1..=user.count_calls(call, args)).map(|n| (call, n)));
+        restore();
     }
-    assert_eq!(user.takeback(args).code, 0);
+    user.succeeds(args);
     let after = user.tree();
     let mut refused = 0;
     for (call, n) in calls {
-        bring_back();
+        restore();
         // SQLite's files stay full; the answer's way out is not part of it.
         let until = if call == "write" { "" } else { "+" };
         let answer = user.with_failing(&format!("{call}:error=ENOSPC:when={n}{until}"), None, args);
@@ -95,7 +95,7 @@ fn a_full_disk_says_what_to_do() {
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (opening it): Input/output error (os error 5)
       The disk is full or failing: fix that and try again. Your files were not changed.
     ");
-    let calls = user.calls("pwrite64", &["checkpoint"]);
+    let calls = user.count_calls("pwrite64", &["checkpoint"]);
     user.write("more", "something newer\n");
     let mut late = (1..=calls).map(|n| {
         user.with_failing(&format!("pwrite64:error=ENOSPC:when={n}+"), None, &["checkpoint"]).err
@@ -139,7 +139,7 @@ fn a_file_that_vanishes_while_it_is_read_is_absent_and_stops_nothing() {
     Point ID  2 files in FOLDER/work
       not kept: a.txt  it kept changing while it was read
     ");
-    assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+    user.succeeds(&["checkpoint"]);
     assert_eq!(user.json(&["log"])[0]["notCaptured"], 0, "it is kept as soon as it can be");
 }
 
@@ -174,17 +174,16 @@ fn a_file_that_grows_while_it_is_read() {
             }
         });
         for _ in 0..10 {
-            let answer = user.takeback(&["checkpoint"]);
-            assert_eq!(answer.code, 0, "{answer:?}");
+            user.succeeds(&["checkpoint"]);
         }
         done.store(true, Ordering::Relaxed);
     });
     let answer = user.takeback(&["checkpoint", "quiet"]);
     assert!(!answer.out.contains("not kept"), "{answer:?}");
-    assert_eq!(user.takeback(&["verify"]).code, 0);
+    user.succeeds(&["verify"]);
     let whole = user.read("log.txt");
     user.write("log.txt", "cut\n");
-    assert_eq!(user.takeback(&["rewind", "quiet", "--exact", "-y"]).code, 0);
+    user.succeeds(&["rewind", "quiet", "--exact", "-y"]);
     assert!(user.read("log.txt") == whole);
 }
 
@@ -231,14 +230,14 @@ fn where_a_file_must_have_a_name_from_the_start() {
         let before = user.tree();
         let begin = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
 {"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
-        assert_eq!(user.fed(&["record"], begin).code, 0);
+        user.record(begin);
         write("by the agent");
         let end = r#"{"event":"after_tool","session":"s","call":"c"}
 {"event":"turn_end","session":"s"}"#;
-        assert_eq!(user.fed(&["record"], end).code, 0);
-        let bring_back = user.keep();
+        user.record(end);
+        let restore = user.backup();
         for error in ["ENOENT", "EXDEV", "EOPNOTSUPP"] {
-            bring_back();
+            restore();
             let rule = format!("linkat:error={error}:when=1+");
             let answer = user.with_failing(&rule, None, &["rewind", "m", "-y"]);
             assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{error}: {answer:?}");
@@ -251,12 +250,12 @@ fn where_a_file_must_have_a_name_from_the_start() {
 fn an_undo_that_failed_for_a_file_is_repeated_for_it() {
     let user = after_an_agent();
     let after = user.tree();
-    assert_eq!(user.takeback(&["rewind", "m", "-y"]).code, 0);
-    let bring_back = user.keep();
-    let renames = user.calls("renameat2", &["undo", "-y"]);
+    user.succeeds(&["rewind", "m", "-y"]);
+    let restore = user.backup();
+    let renames = user.count_calls("renameat2", &["undo", "-y"]);
     let mut repeated = 0;
     for n in 1..=renames {
-        bring_back();
+        restore();
         let rule = format!("renameat2:error=EIO:when={n}");
         let failed = user.with_failing(&rule, None, &["undo", "-y", "--json"]);
         let receipt: Value = serde_json::from_str(&failed.out).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::after_an_agent;
-use crate::home::User;
+use crate::user::User;
 
 fn set_mode(user: &User, path: &str, mode: u32) {
     let path = user.work().join(path);
@@ -14,7 +14,7 @@ fn set_mode(user: &User, path: &str, mode: u32) {
 #[test]
 fn a_file_that_may_not_be_read_is_named_and_left_alone() {
     let user = User::with(&[("a.txt", "one\n"), ("secret", "s\n")]);
-    user.give_up_privileges();
+    user.drop_privileges();
     set_mode(&user, "secret", 0o000);
     let answer = user.unprivileged(&["checkpoint", "first"]);
     assert_eq!((answer.code, answer.err.as_str()), (3, ""));
@@ -38,7 +38,7 @@ fn a_file_that_may_not_be_read_is_named_and_left_alone() {
 #[test]
 fn a_workspace_that_may_not_be_written() {
     let user = after_an_agent();
-    user.give_up_privileges();
+    user.drop_privileges();
     set_mode(&user, ".", 0o555);
     let before = user.tree();
     let answer = user.unprivileged(&["rewind", "m", "-y"]);
@@ -56,11 +56,8 @@ fn a_workspace_that_may_not_be_written() {
 #[test]
 fn a_folder_of_yours_that_is_read_only_is_opened_for_the_moment() {
     let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
-    assert_eq!(
-        user.takeback(&["-q", "run", "--", "sh", "-c", "echo 2 > a.txt; echo 2 > lib/b.txt"]).code,
-        0
-    );
-    user.give_up_privileges();
+    user.succeeds(&["-q", "run", "--", "sh", "-c", "echo 2 > a.txt; echo 2 > lib/b.txt"]);
+    user.drop_privileges();
     set_mode(&user, "lib", 0o555);
     let answer = user.unprivileged(&["rewind", "@", "-y"]);
     assert_eq!(answer.code, 0, "{answer:?}");

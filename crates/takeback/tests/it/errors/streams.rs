@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::after_an_agent;
-use crate::home::{Answer, User};
+use crate::user::{Answer, User};
 
 /// In a shell, where streams can be closed.
 fn in_shell(user: &User, script: &str) -> Answer {
@@ -96,7 +96,7 @@ fn who_changes_something_goes_on_to_the_end_and_its_exit_code_is_right() {
     assert_eq!(unread(&user, &["undo", "-y", "--json"], "").code, 0);
     assert_eq!(user.read("a.txt"), "two\n");
     assert_eq!(unread(&user, &["checkpoint", "unread", "--json"], "").code, 0);
-    assert_eq!(user.takeback(&["show", "unread"]).code, 0);
+    user.succeeds(&["show", "unread"]);
     let events = r#"{"event":"prompt","session":"t","message":"m1","text":"go"}
 {"event":"prompt","session":"t","message":"m2","text":"on"}
 "#;

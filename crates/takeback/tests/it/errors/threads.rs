@@ -1,6 +1,6 @@
 //! A process that gets no threads, as under a limit on processes, works on without.
 
-use super::super::home::{Answer, User};
+use crate::user::{Answer, User};
 
 /// `takeback ARGS`, where the system starts neither threads nor processes.
 fn alone(user: &User, args: &[&str]) -> Answer {
@@ -48,7 +48,7 @@ fn files_are_recorded_and_taken_back_without_threads() {
     assert_eq!(user.tree(), after);
     let cleaned = alone(&user, &["cleanup"]);
     assert_eq!(cleaned.code, 0, "{cleaned:?}");
-    assert_eq!(user.takeback(&["verify"]).code, 0);
+    user.succeeds(&["verify"]);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_hook_records_without_threads() {
         if event.contains("PostToolUse") {
             user.write("made.txt", "made\n");
         }
-        let answer = user.with_failing_fed(
+        let answer = user.with_failing_and_input(
             "clone,clone3,vfork,fork:error=EAGAIN",
             &["hook", "--agent", "claude"],
             &event,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::home::{Answer, User};
+use crate::user::{Answer, User};
 
 fn set_mode(user: &User, path: &str, mode: u32) {
     let path = user.work().join(path);
@@ -21,7 +21,7 @@ fn mode_of(user: &User, path: &str) -> u32 {
 /// An ordinary user whose folder has a point.
 fn ordinary(files: &[(&str, &str)]) -> User {
     let user = User::with(files);
-    user.give_up_privileges();
+    user.drop_privileges();
     let answer = user.unprivileged(&["checkpoint", "start"]);
     assert_eq!(answer.code, 0, "{answer:?}");
     user
@@ -175,7 +175,7 @@ fn what_changed_unseen_is_the_persons_if_no_call_ran() {
 fn a_disk_that_fails_is_no_evidence() {
     for errno in ["EIO", "EMFILE", "ENFILE", "EACCES"] {
         let user = User::with(&[("dir/a.txt", "one\n"), ("b.txt", "two\n")]);
-        assert_eq!(user.takeback(&["checkpoint", "start"]).code, 0);
+        user.succeeds(&["checkpoint", "start"]);
         user.write("dir/a.txt", "changed\n");
         user.write("dir/new.txt", "new\n");
         let rule = format!("openat2:error={errno}:when=1+");
@@ -245,7 +245,7 @@ fn ten_thousand_names_are_no_burden() {
     for at in 0..10_000 {
         user.write(&format!("dir/{}/{at}.txt", at % 20), "x\n");
     }
-    user.give_up_privileges();
+    user.drop_privileges();
     assert_eq!(user.unprivileged(&["checkpoint", "start"]).code, 0);
     let began = Instant::now();
     let answer = run(&user, "echo y > dir/1/1.txt; chmod 000 dir");

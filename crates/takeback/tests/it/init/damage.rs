@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use super::{bin, home, settings, takeback, with_agents, write_settings};
-use crate::home::User;
+use crate::user::User;
 
 const MINE: &str = "{\n  \"model\": \"opus\"\n}\n";
 
@@ -68,7 +68,7 @@ fn a_file_with_two_names_is_refused() {
 fn a_folder_that_cannot_be_written_to_is_said() {
     let user = with_agents(&[("claude", "2")]);
     write_settings(&user, MINE);
-    user.give_up_privileges();
+    user.drop_privileges();
     let folder = user.home().join(".claude");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).expect("a mode");
     let answer = user.unprivileged(&["init", "-y", "--agent", "claude"]);

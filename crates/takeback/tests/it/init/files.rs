@@ -7,8 +7,7 @@ use serde_json::json;
 use takeback_agents::agent_names;
 
 use super::{bin, home, json, program, settings, takeback, with_agents, write_settings};
-use crate::home::User;
-use crate::terminal::on_a_terminal;
+use crate::user::User;
 
 const MINE: &str = "{\n  \"model\" : \"opus\",\n  \"hooks\": {\n    \
     \"Stop\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"say done\" }] }\n    ]\n  \
@@ -50,7 +49,7 @@ fn comments_stay_where_the_agent_reads_them_and_are_refused_where_it_does_not() 
     let now = fs::read_to_string(&file).expect("it is there");
     assert!(now.contains("takeback") && now.contains("1, // beside\n"), "{now}");
     let doctor = takeback(&user, &["doctor"]);
-    let out = doctor.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let out = doctor.unwrapped();
     let what = "! Claude Code 2: ~/.claude/settings.json is not read: line 1, column 1: Comments are not allowed; Claude Code ignores the whole file";
     assert!(out.contains(what), "{out}");
     assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
@@ -328,11 +327,14 @@ fn every_agent_is_plugged_in_and_out_again() {
 fn a_user_at_a_terminal_is_asked() {
     let user = with_agents(&[]);
     let init = ["init", "--agent", "claude"];
-    let (screen, code) = on_a_terminal(&user, &init, "[y/N]", "\r");
-    assert_eq!(code, 5, "{}", screen.screen().contents());
+    let ran = user.terminal(80, 70).run(&init, "[y/N]", "\r");
+    assert_eq!(ran.code, 5, "{}", ran.shown());
     assert!(!settings(&user).exists());
-    let (screen, code) = on_a_terminal(&user, &init, "[y/N]", "y\r");
-    let shown = screen.screen().contents();
-    assert!(code == 0 && shown.contains("Installed Claude Code's hooks in ~/.claude"), "{shown}");
+    let ran = user.terminal(80, 70).run(&init, "[y/N]", "y\r");
+    let shown = ran.shown();
+    assert!(
+        ran.code == 0 && shown.contains("Installed Claude Code's hooks in ~/.claude"),
+        "{shown}"
+    );
     assert!(settings(&user).exists());
 }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::wire::{Listening, connect};
-use crate::home::User;
+use super::wire::{SocketServer, connect};
+use crate::user::User;
 
 /// Waits, as long as it may take on a slow machine.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -26,7 +26,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 fn a_socket_is_the_users_alone_and_goes_with_its_server() {
     let user = User::with(&[("a.txt", "one\n")]);
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
-        let mut server = Listening::start(&user);
+        let mut server = SocketServer::start(&user);
         let run = user.home().join(".takeback/run");
         assert!(server.socket.starts_with(&run), "{:?}", server.socket);
         let mode = |path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
@@ -41,7 +41,7 @@ fn a_socket_is_the_users_alone_and_goes_with_its_server() {
 #[test]
 fn a_second_server_is_refused_and_a_dead_ones_socket_replaced() {
     let user = User::with(&[("a.txt", "one\n")]);
-    let mut server = Listening::start(&user);
+    let mut server = SocketServer::start(&user);
     let second = user.takeback(&["serve"]);
     insta::assert_snapshot!(second.err, @"
     takeback: another server already listens at FOLDER/home/.takeback/run/LONG-ID.sock
@@ -51,7 +51,7 @@ fn a_second_server_is_refused_and_a_dead_ones_socket_replaced() {
     server.child.kill().expect("it runs");
     server.child.wait().expect("it ends");
     assert!(server.socket.exists(), "killed, it could not clear up");
-    let server = Listening::start(&user);
+    let server = SocketServer::start(&user);
     server.connect().call("server:info", &json!({}));
 }
 
@@ -104,9 +104,9 @@ fn ensuring_at_once_starts_one_server_that_stays_alone() {
         "its own session"
     );
     assert_eq!(info["workspace"], json!(fs::canonicalize(user.work()).expect("it is there")));
-    let mut line = connect(socket);
-    assert_eq!(line.fault("status", &json!({})), (-32000, "noStore".into()));
-    drop(line);
+    let mut client = connect(socket);
+    assert_eq!(client.error("status", &json!({})), (-32000, "noStore".into()));
+    drop(client);
     until("it ends by itself", || !socket.exists());
 }
 
@@ -130,7 +130,7 @@ fn who_cannot_listen_says_why() {
 #[test]
 fn a_server_whose_socket_was_removed_makes_room_for_another() {
     let user = User::new();
-    let mut server = Listening::start(&user);
+    let mut server = SocketServer::start(&user);
     fs::remove_file(&server.socket).expect("it goes");
     let ensured = user.takeback(&["serve", "--ensure", "--idle-exit", "1"]);
     assert_eq!((ensured.code, ensured.err.as_str()), (0, ""));
@@ -141,7 +141,7 @@ fn a_server_whose_socket_was_removed_makes_room_for_another() {
 #[test]
 fn a_server_may_open_as_many_files_as_the_system_lets_it() {
     let user = User::new();
-    let server = Listening::limited(&user, 64, 512);
+    let server = SocketServer::limited(&user, 64, 512);
     let limits = fs::read_to_string(format!("/proc/{}/limits", server.child.id())).expect("text");
     let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");
     let numbers: Vec<&str> = files.split_whitespace().skip(3).take(2).collect();
@@ -151,16 +151,16 @@ fn a_server_may_open_as_many_files_as_the_system_lets_it() {
 #[test]
 fn who_comes_when_no_file_can_be_opened_is_told() {
     let user = User::new();
-    let server = Listening::limited(&user, 32, 32);
+    let server = SocketServer::limited(&user, 32, 32);
     let mut lines: Vec<_> = (0..40).map(|_| server.connect()).collect();
     let mut newest = lines.pop().expect("the last");
     let told = newest.message();
     assert_eq!(told["error"]["data"]["kind"], "tooManyClients", "{told}");
     drop(lines);
     until("there is room again", || {
-        let mut line = server.connect();
+        let mut client = server.connect();
         // Turned away, it may be gone before it is written to.
-        drop(writeln!(line.input, r#"{{"jsonrpc":"2.0","id":1,"method":"server:info"}}"#));
-        line.message()["result"]["name"] == "takeback"
+        drop(writeln!(client.input, r#"{{"jsonrpc":"2.0","id":1,"method":"server:info"}}"#));
+        client.message()["result"]["name"] == "takeback"
     });
 }

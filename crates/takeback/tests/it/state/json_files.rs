@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::checkpoint;
-use crate::home::{Answer, User};
+use crate::user::{Answer, User};
 
 fn run(user: &User, args: &[&str], input: &str) -> Answer {
     let mut command = user.command(args);

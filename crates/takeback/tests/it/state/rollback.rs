@@ -1,9 +1,8 @@
 use serde_json::{Value, json};
 
 use super::checkpoint;
-use crate::home::User;
 use crate::record::{Agent, Recorder, before};
-use crate::terminal::Terminal;
+use crate::user::User;
 
 /// A run that saves step 1 with `a.txt` as `one`, step 2 with `two` and `b.txt`, and then edits on.
 pub(crate) fn after_a_run() -> User {
@@ -41,8 +40,7 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     assert!(session.as_str().is_some_and(|name| name.starts_with("run-")), "{session}");
     let before = is("ckpt-e-2", "three\n", true);
     assert_eq!(stands(&user), before);
-    let preview = user.takeback(&["state", "rollback", "ckpt-e-1", "--dry-run"]);
-    assert_eq!(preview.code, 0);
+    let preview = user.succeeds(&["state", "rollback", "ckpt-e-1", "--dry-run"]);
     insta::assert_snapshot!(preview.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
@@ -55,10 +53,8 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     state to restore, 1 to restore, 1 to delete
     ");
     assert_eq!(stands(&user), before);
-    let refused = user.takeback(&["state", "rollback", "ckpt-e-1"]);
-    assert_eq!(refused.code, 2, "{refused:?}");
-    let done = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
-    assert_eq!(done.code, 0);
+    user.exits(2, &["state", "rollback", "ckpt-e-1"]);
+    let done = user.succeeds(&["state", "rollback", "ckpt-e-1", "-y"]);
     insta::assert_snapshot!(done.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
@@ -73,15 +69,13 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     ");
     let back = is("ckpt-e-1", "one\n", false);
     assert_eq!(stands(&user), back);
-    let again = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
-    assert_eq!(again.code, 5, "{again:?}");
+    user.exits(5, &["state", "rollback", "ckpt-e-1", "-y"]);
     for how in [&["--dry-run"][..], &["-y"], &["-y", "--diff"]] {
         let args = [&["state", "rollback", "e", "--json"], how].concat();
         let again = user.takeback(&args);
         assert_eq!((again.code, again.out.lines().count()), (5, 1), "{again:?}");
     }
-    let preview = user.takeback(&["undo", "--dry-run"]);
-    assert_eq!(preview.code, 0);
+    let preview = user.succeeds(&["undo", "--dry-run"]);
     insta::assert_snapshot!(preview.out, @"
     Undo the last rewind
 
@@ -91,8 +85,7 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
 
     state to restore, 2 to restore
     ");
-    let undone = user.takeback(&["undo", "-y"]);
-    assert_eq!(undone.code, 0);
+    let undone = user.succeeds(&["undo", "-y"]);
     insta::assert_snapshot!(undone.out, @"
     Undo the last rewind
 
@@ -124,8 +117,7 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     let user = after_a_run();
     user.write("a.txt", "mine\n");
     let before = is("ckpt-e-2", "mine\n", true);
-    let refused = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
-    assert_eq!(refused.code, 4);
+    let refused = user.exits(4, &["state", "rollback", "ckpt-e-1", "-y"]);
     insta::assert_snapshot!(refused.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
@@ -136,8 +128,7 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     Nothing was changed: state and files are restored together or not at all.
     --partial skips those files, --exact overwrites them, --state-only restores no files.
     ");
-    let preview = user.takeback(&["state", "rollback", "ckpt-e-1", "--dry-run"]);
-    assert_eq!(preview.code, 4);
+    let preview = user.exits(4, &["state", "rollback", "ckpt-e-1", "--dry-run"]);
     insta::assert_snapshot!(preview.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
@@ -148,22 +139,19 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     Nothing would be changed: state and files are restored together or not at all.
     --partial skips those files, --exact overwrites them, --state-only restores no files.
     ");
-    let receipt = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--json"]);
-    assert_eq!(receipt.code, 4);
+    let receipt = user.exits(4, &["state", "rollback", "ckpt-e-1", "-y", "--json"]);
     let receipt: serde_json::Value = serde_json::from_str(&receipt.out).expect("JSON");
     assert_eq!((&receipt["success"], &receipt["state"]["moved"]), (&json!(false), &json!(false)));
     assert_eq!(receipt["deletedFiles"], json!([]), "none was");
     assert_eq!(receipt["conflicts"][0]["filePath"], "a.txt");
-    let (asked, code) =
-        crate::terminal::on_a_terminal(&user, &["state", "rollback", "ckpt-e-1"], "", "");
-    let shown = asked.screen().contents();
-    assert!(code == 4 && !shown.contains("[y/N]"), "an empty rollback asks nothing: {shown}");
+    let ran = user.terminal(80, 70).run(&["state", "rollback", "ckpt-e-1"], "", "");
+    let shown = ran.shown();
+    assert!(ran.code == 4 && !shown.contains("[y/N]"), "an empty rollback asks nothing: {shown}");
     assert!(shown.contains("Nothing was changed"), "{shown}");
     assert_eq!(stands(&user), before);
 
-    let keep = user.keep();
-    let partial = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--partial"]);
-    assert_eq!(partial.code, 4);
+    let keep = user.backup();
+    let partial = user.exits(4, &["state", "rollback", "ckpt-e-1", "-y", "--partial"]);
     insta::assert_snapshot!(partial.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
@@ -178,11 +166,10 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     ");
     assert_eq!(stands(&user), is("ckpt-e-1", "mine\n", false));
     keep();
-    assert_eq!(user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--exact"]).code, 0);
+    user.succeeds(&["state", "rollback", "ckpt-e-1", "-y", "--exact"]);
     assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
     keep();
-    let state = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--state-only"]);
-    assert_eq!(state.code, 0);
+    let state = user.succeeds(&["state", "rollback", "ckpt-e-1", "-y", "--state-only"]);
     insta::assert_snapshot!(state.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
@@ -192,10 +179,9 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     Done and verified on disk. `takeback undo` takes it back.
     ");
     assert_eq!(stands(&user), is("ckpt-e-1", "mine\n", true));
-    assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
+    user.succeeds(&["undo", "-y"]);
     assert_eq!(stands(&user), before);
-    let two = user.takeback(&["state", "rollback", "ckpt-e-1", "--exact", "--state-only"]);
-    assert_eq!(two.code, 2, "{two:?}");
+    user.exits(2, &["state", "rollback", "ckpt-e-1", "--exact", "--state-only"]);
 }
 
 /// After a crash an agent goes on in another run: that is its work too.
@@ -208,11 +194,9 @@ fn what_an_execution_did_in_several_runs_goes_back() {
         let script = format!(
             "echo {text} > a.txt; {program} -q state save < $HOME/{step}.json; echo {text} on > a.txt"
         );
-        let answer = user.takeback(&["-q", "run", "--", "sh", "-c", &script]);
-        assert_eq!(answer.code, 0, "{answer:?}");
+        user.succeeds(&["-q", "run", "--", "sh", "-c", &script]);
     }
-    let answer = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.succeeds(&["state", "rollback", "ckpt-e-1", "-y"]);
     assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
 }
 
@@ -222,8 +206,7 @@ fn another_authors_change_blocks_it_too() {
     let user = after_a_run();
     user.write("mine.txt", "changed\n");
     user.takeback(&["status"]);
-    let refused = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
-    assert_eq!(refused.code, 4);
+    let refused = user.exits(4, &["state", "rollback", "ckpt-e-1", "-y"]);
     insta::assert_snapshot!(refused.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
@@ -235,19 +218,18 @@ fn another_authors_change_blocks_it_too() {
     --partial skips those files, --exact overwrites them, --state-only restores no files.
     ");
     assert_eq!(stands(&user), is("ckpt-e-2", "three\n", true));
-    let partial = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--partial"]);
-    assert_eq!(partial.code, 0, "{partial:?}");
+    user.succeeds(&["state", "rollback", "ckpt-e-1", "-y", "--partial"]);
     assert_eq!(user.read("mine.txt"), "changed\n");
 }
 
 #[test]
 fn a_rollback_asks_on_a_terminal() {
     let user = after_a_run();
-    let terminal = Terminal::new(40, 80);
-    let no = terminal.run(&user, &["state", "rollback", "ckpt-e-1"], "[y/N]", "n\r");
+    let terminal = user.terminal(80, 40);
+    let no = terminal.run(&["state", "rollback", "ckpt-e-1"], "[y/N]", "n\r");
     assert_eq!(no.code, 5, "{}", no.shown());
     assert_eq!(stands(&user), is("ckpt-e-2", "three\n", true));
-    let yes = terminal.run(&user, &["state", "rollback", "ckpt-e-1"], "[y/N]", "y\r");
+    let yes = terminal.run(&["state", "rollback", "ckpt-e-1"], "[y/N]", "y\r");
     assert_eq!(yes.code, 0, "{}", yes.shown());
     assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
 }
@@ -255,11 +237,10 @@ fn a_rollback_asks_on_a_terminal() {
 #[test]
 fn an_undo_says_that_the_agent_has_gone_on() {
     let user = after_a_run();
-    assert_eq!(user.takeback(&["-q", "state", "rollback", "ckpt-e-1", "-y"]).code, 0);
+    user.succeeds(&["-q", "state", "rollback", "ckpt-e-1", "-y"]);
     let saved = user.save(2, &json!({ "state": "another way" }));
     assert_eq!(saved.code, 0, "{saved:?}");
-    let undone = user.takeback(&["undo", "-y"]);
-    assert_eq!(undone.code, 0, "{undone:?}");
+    let undone = user.succeeds(&["undo", "-y"]);
     insta::assert_snapshot!(undone.out, @"
     Undo the last rewind
 
@@ -324,7 +305,7 @@ fn an_execution_that_was_killed_and_resumed_as_another_session_goes_back() {
         assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
         assert!(!user.exists("c.txt"));
         assert_eq!(user.read("mine.txt"), "m\n");
-        assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
+        user.succeeds(&["undo", "-y"]);
         assert_eq!(stands(&user), is("ckpt-e-2", "two\n", true));
     }
 }
@@ -361,7 +342,7 @@ fn what_another_session_may_have_written_is_taken_back_only_if_it_is_said() {
         assert!(refused.out.contains("--ambiguous take"), "{}", refused.out);
     }
     let args = ["state", "rollback", "ckpt-e-1", "-y", "--ambiguous", "take"];
-    assert_eq!(user.takeback(&args).code, 0);
+    user.succeeds(&args);
     assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
     for other in ["--exact", "--state-only"] {
         let args = ["state", "rollback", "ckpt-e-1", "--ambiguous", "take", other];
@@ -374,6 +355,6 @@ fn what_a_killed_run_left_can_be_left() {
     let user = User::with(&[("a.txt", "zero\n")]);
     killed_and_resumed(&user, true);
     let args = ["state", "rollback", "ckpt-e-1", "-y", "--ambiguous", "leave"];
-    assert_eq!(user.takeback(&args).code, 4);
+    user.exits(4, &args);
     assert_eq!(stands(&user), is("ckpt-e-2", "two\n", true));
 }
