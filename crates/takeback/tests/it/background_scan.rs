@@ -1,30 +1,22 @@
-//! A prompt is answered before the tree has been looked at; whatever the agent does next waits for that.
+//! A prompt's hook returns before the tree has been scanned; the next hook waits for the scan.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::user::{Answer, User};
-
-const QUIET: Answer = Answer { code: 0, out: String::new(), err: String::new() };
+use crate::hook::{payload, write_tool};
+use crate::user::{QUIET, User, until};
 
 /// A hook of Claude Code that has not been started yet.
 fn hook(user: &User) -> Command {
     let mut hook = user.patient_command(&["hook", "--agent", "claude"]);
     hook.env("TAKEBACK_BACKGROUND_SCAN_FILES", "0");
     hook
-}
-
-fn payload(user: &User, event: &str, more: &Value) -> String {
-    let mut payload = json!({"session_id": "s", "cwd": user.work(), "hook_event_name": event});
-    payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    payload.to_string()
 }
 
 fn send(user: &User, event: &str, more: &Value) {
@@ -38,11 +30,10 @@ fn prompt(user: &User, text: &str) {
 
 /// The agent's edit of `a.txt`, which the user has edited before the prompt.
 fn edit(user: &User) -> Value {
-    let input = json!({"file_path": user.work().join("a.txt"), "content": "agent\n"});
-    json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"})
+    write_tool(user, "c1", "a.txt", "agent\n")
 }
 
-/// Starts the hook before the edit, and tells it everything.
+/// Starts the hook before the edit, and sends its payload.
 fn before_edit(user: &User, mut hook: Command) -> Child {
     hook.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = hook.spawn().unwrap();
@@ -51,22 +42,14 @@ fn before_edit(user: &User, mut hook: Command) -> Child {
     child
 }
 
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < until, "{what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
 /// The events that are not in the log yet.
 fn inbox(user: &User) -> Vec<PathBuf> {
     let Ok(names) = fs::read_dir(user.store().join("inbox")) else { return Vec::new() };
     names.map(|name| name.unwrap().path()).collect()
 }
 
-/// The process that looks at the tree for an event. Other stores have events of the same name.
-fn scanner(user: &User, event: &Path) -> u32 {
+/// The process that scans the tree for an event. Other stores have events of the same name.
+fn scanning_process(user: &User, event: &Path) -> u32 {
     let name = event.file_name().unwrap().as_encoded_bytes();
     let root = fs::canonicalize(user.work()).unwrap();
     let is_it = |pid: &u32| {
@@ -99,12 +82,12 @@ impl StoppedScan {
         until("the turn's end is in the log", || inbox(&user).is_empty());
         user.write("a.txt", "mine\n");
         user.write("mine.txt", "mine\n");
-        // Locked as by a rewind: every reader waits for it.
+        // Locked as by a rewind, so that every reader waits.
         let held = File::options().write(true).open(user.store().join("lock")).unwrap();
         held.lock().unwrap();
         prompt(&user, "second");
         let [event] = inbox(&user).try_into().expect("one event is claimed");
-        let scanner = scanner(&user, &event);
+        let scanner = scanning_process(&user, &event);
         signal(scanner, "-STOP");
         Self { user, event, scanner }
     }
@@ -115,18 +98,12 @@ impl StoppedScan {
         files.any(|file| file == fs::canonicalize(&self.event).unwrap_or_default())
     }
 
-    /// The agent does what it was about to do, and its turn ends.
+    /// The agent finishes its edit and its turn.
     fn end(&self) {
         send(&self.user, "PostToolUse", &edit(&self.user));
         send(&self.user, "Stop", &json!({}));
         until("all is in the log", || inbox(&self.user).is_empty());
         assert_eq!(self.user.takeback(&["verify"]).code, 0);
-    }
-
-    fn points(&self) -> Vec<String> {
-        let log = self.user.json(&["log"]);
-        let points = log.as_array().unwrap().iter();
-        points.map(|point| point["description"].as_str().unwrap().to_owned()).collect()
     }
 
     /// The paths that changed after a point, each with its author's kind.
@@ -146,7 +123,7 @@ impl Drop for StoppedScan {
 }
 
 #[test]
-fn an_edit_waits_for_the_look_at_the_tree() {
+fn an_edit_waits_for_the_scan() {
     let scan = StoppedScan::new();
     let user = &scan.user;
     let mut edit = before_edit(user, hook(user));
@@ -157,7 +134,7 @@ fn an_edit_waits_for_the_look_at_the_tree() {
     assert_eq!(inbox(user), Vec::<PathBuf>::new(), "the prompt is in the log");
     user.write("a.txt", "agent\n");
     scan.end();
-    assert_eq!(scan.points(), ["second", "first"]);
+    assert_eq!(user.descriptions(), ["second", "first"]);
     let pair = |path: &str, author: &str| (path.to_owned(), author.to_owned());
     assert_eq!(scan.changes("second"), [pair("a.txt", "agent")]);
     let answer = user.takeback(&["rewind", "second", "-y"]);
@@ -165,7 +142,7 @@ fn an_edit_waits_for_the_look_at_the_tree() {
 }
 
 #[test]
-fn an_edit_that_cannot_wait_so_long_is_marked() {
+fn an_edit_whose_deadline_passes_first_is_marked() {
     let scan = StoppedScan::new();
     let user = &scan.user;
     let mut hasty = hook(user);
@@ -175,7 +152,7 @@ fn an_edit_that_cannot_wait_so_long_is_marked() {
     signal(scan.scanner, "-CONT");
     until("the prompt is in the log", || !scan.event.exists());
     scan.end();
-    assert_eq!(scan.points(), ["second", "first"]);
+    assert_eq!(user.descriptions(), ["second", "first"]);
     let changes = scan.changes("second");
     assert!(changes.iter().all(|(_, author)| author != "human"), "{changes:?}");
     let shown = user.json(&["show", "second"]);
@@ -194,14 +171,14 @@ fn the_event_of_a_killed_process_is_recorded_late() {
     assert_eq!(inbox(user), Vec::<PathBuf>::new(), "the prompt is in the log");
     user.write("a.txt", "agent\n");
     scan.end();
-    assert_eq!(scan.points(), ["second", "first"]);
-    // What stood there before the edit was kept, though not who had written it.
+    assert_eq!(user.descriptions(), ["second", "first"]);
+    // The contents before the edit were saved, though their author is not known.
     let shown = user.json(&["show", "second"]);
     assert!(!shown.to_string().contains("deadline"), "{shown}");
 }
 
 #[test]
-fn what_was_left_is_read_in_the_background() {
+fn unread_files_are_read_in_the_background() {
     let user = User::with(&[("a.txt", "one\n")]);
     prompt(&user, "first");
     until("the prompt is in the log", || inbox(&user).is_empty());

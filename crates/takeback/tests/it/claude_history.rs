@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use takeback_testkit::model::ModelServer;
 
 use crate::chat::claude::{environment, program};
-use crate::user::{Answer, User};
+use crate::user::{Answer, User, unwrapped};
 
 const VERSIONS: [&str; 2] = ["2.1.197", "2.1.325"];
 
@@ -244,7 +244,7 @@ fn a_receipt_says_how_to_cut_the_conversation() {
     assert_eq!(part["conversation"], Value::Null);
     let said = user.takeback(&["rewind", second, "-y"]).out;
     let (_, ending) = said.split_once("Done and verified on disk.").expect("it is done");
-    let ending = ending.split_whitespace().collect::<Vec<_>>().join(" ");
+    let ending = unwrapped(ending);
     let (_, ending) = ending.split_once("takes it back. ").expect("and can be undone");
     let begin =
         "Claude Code still remembers what came after. To remove that too: `claude --resume ";

@@ -11,20 +11,8 @@ fn not_covered(user: &User) -> String {
     lines.join("\n")
 }
 
-fn agent(user: &User, does: impl FnOnce(&User)) {
-    let before = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
-{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
-    user.record(before);
-    does(user);
-    let after = r#"{"event":"after_tool","session":"s","call":"c","tool":"Bash"}
-{"event":"turn_end","session":"s"}"#;
-    user.record(after);
-}
-
-fn remove(user: &User, path: &str) {
-    let path = user.work().join(path);
-    if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
-        .expect("it goes");
+fn agent(user: &User, changes: impl FnOnce(&User)) {
+    user.agent_turn("m", "go", ("Bash", &[]), || changes(user));
 }
 
 #[test]
@@ -42,7 +30,7 @@ fn ignored_files_that_matter_come_back_and_what_can_be_made_again_is_not_copied(
     user.succeeds(&["checkpoint"]);
     agent(&user, |user| {
         for path in [".env", "local.db", "conf", "node_modules"] {
-            remove(user, path);
+            user.remove(path);
         }
     });
     user.succeeds(&["rewind", "@", "-y"]);
@@ -160,7 +148,7 @@ fn rules_of_a_project_uncover_nothing_that_is_known_and_delete_nothing() {
     let second = r#"{"event":"before_tool","session":"s","call":"d","tool":"Bash"}"#;
     user.record(second);
     for path in ["lib", "a.txt", ".env"] {
-        remove(&user, path);
+        user.remove(path);
     }
     user.write(".takebackignore", "");
     user.write(".gitignore", "");
@@ -190,7 +178,7 @@ fn small_files_in_ignored_folders_are_covered_and_listed() {
     user.set(r#"{"preciousFileMaxBytes": 10}"#);
     user.succeeds(&["checkpoint"]);
     agent(&user, |user| {
-        remove(user, "data/x.csv");
+        user.remove("data/x.csv");
         user.write("data/deep/y.csv", "agent\n");
     });
     user.succeeds(&["rewind", "@", "-y"]);

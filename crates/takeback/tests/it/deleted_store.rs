@@ -11,15 +11,6 @@ use serde_json::{Value, json};
 use crate::hook::Session;
 use crate::user::{Answer, User};
 
-fn message(answer: &Answer) -> Option<String> {
-    assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:?}");
-    if answer.out.is_empty() {
-        return None;
-    }
-    let answer: Value = serde_json::from_str(&answer.out).expect("JSON");
-    Some(answer["systemMessage"].as_str().expect("a text").to_owned())
-}
-
 fn markers(user: &User) -> Vec<PathBuf> {
     let Ok(files) = fs::read_dir(user.home().join(".local/state/takeback")) else {
         return Vec::new();
@@ -44,7 +35,7 @@ fn untimed(text: &str) -> String {
 /// A session that has recorded a prompt and an edit.
 fn at_work(user: &User) -> Session<'_> {
     let mut session = Session::of(user, "s");
-    session.tell("SessionStart", json!({"source": "startup"}));
+    session.send("SessionStart", &json!({"source": "startup"}));
     session.prompt("first");
     session.write("c1", "a.txt", "two\n");
     session
@@ -59,9 +50,10 @@ fn an_agent_that_deletes_the_home_is_reported_until_you_acknowledge_it() {
     let user = User::with(&[("a.txt", "one\n")]);
     let session = at_work(&user);
     user.succeeds(&["doctor"]);
-    session.tell("PreToolUse", bash("c2"));
+    session.send("PreToolUse", &bash("c2"));
     fs::remove_dir_all(user.home().join(".takeback")).expect("it goes");
-    let told = message(&session.ask("PostToolUse", bash("c2"))).expect("it is told at once");
+    let told =
+        session.run("PostToolUse", &bash("c2")).system_message().expect("it is told at once");
     insta::assert_snapshot!(untimed(&told), @"Takeback: the history of FOLDER/work is gone: its store ~/.takeback/workspaces/work-LONG-ID, made 0000-00-00 00:00:00, no longer exists; an empty one was made 0000-00-00 00:00:00. `takeback doctor --acknowledge` stops this report, once you know why.");
     session.stop();
     let log = fs::read_to_string(user.home().join(".takeback/logs/hooks.log")).expect("a log");
@@ -80,13 +72,13 @@ fn an_agent_that_deletes_the_home_is_reported_until_you_acknowledge_it() {
     assert!(log.err.contains("is gone"), "{log:?}");
     // The next session is told as well.
     let next = Session::of(&user, "t");
-    assert!(message(&next.ask("SessionStart", json!({"source": "startup"}))).is_some());
+    assert!(next.run("SessionStart", &json!({"source": "startup"})).system_message().is_some());
     next.stop();
     user.succeeds(&["doctor", "--acknowledge"]);
     user.succeeds(&["doctor"]);
     assert_eq!(user.json(&["status"])["historyGone"], Value::Null);
     assert_eq!(user.takeback(&["log"]).err, "");
-    Session::of(&user, "u").tell("SessionStart", json!({"source": "startup"}));
+    Session::of(&user, "u").send("SessionStart", &json!({"source": "startup"}));
 }
 
 #[test]
@@ -114,7 +106,7 @@ fn whatever_of_it_is_deleted() {
         let is_left = deleted.ends_with("timeline.db");
         assert_eq!(status.code, if is_left { 1 } else { 10 }, "{deleted}: {status:?}");
         assert!(status.err.contains("is gone"), "{deleted}: {status:?}");
-        let told = message(&session.ask("Stop", json!({"stop_hook_active": false})));
+        let told = session.run("Stop", &json!({"stop_hook_active": false})).system_message();
         assert!(told.is_some_and(|told| told.contains("is gone")), "{deleted}");
         assert_eq!(user.takeback(&["doctor"]).code, 1, "{deleted}");
     }
@@ -150,11 +142,7 @@ fn a_store_that_moves_takes_its_marker_along() {
         (user.work().canonicalize().expect("there"), user.work().with_file_name("new"));
     fs::rename(&old, &new).expect("it moves");
     fs::create_dir(&old).expect("a folder to start in");
-    let run = |args: &[&str]| {
-        let mut command = user.command(args);
-        command.current_dir(&new);
-        user.answer_of(command, "")
-    };
+    let run = |args: &[&str]| user.takeback_in(&new, args);
     fs::remove_dir(&old).expect("it goes");
     let answer = run(&["relocate", old.to_str().expect("utf-8")]);
     assert_eq!(answer.code, 0, "{answer:?}");

@@ -75,10 +75,7 @@ fn too_large_a_store_is_cleaned_up_when_something_is_begun() {
     user.set(r#"{"maxStoreBytes": 700000}"#);
     points(&user, 20, 1);
     assert_eq!(listed(&user), 21, "it was done within the hour");
-    let database = rusqlite::Connection::open(user.store().join("timeline.db")).expect("it opens");
-    let earlier = "UPDATE meta SET last_cleanup = last_cleanup - 4000000";
-    database.execute(earlier, []).expect("it is done");
-    drop(database);
+    user.change_database("UPDATE meta SET last_cleanup = last_cleanup - 4000000");
     let begun = user.takeback(&["run", "--", "true"]);
     assert!(begun.err.starts_with("takeback: Removed "), "{begun:?}");
     assert!(listed(&user) < 20);

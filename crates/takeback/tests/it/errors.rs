@@ -15,15 +15,11 @@ use crate::user::User;
 /// A user whose agent has changed `a.txt`, made `new` and deleted `lib` since point `m`.
 fn after_an_agent() -> User {
     let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
-    let before = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
-{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
-    user.record(before);
-    user.write("a.txt", "two\n");
-    user.write("new", "new\n");
-    std::fs::remove_dir_all(user.work().join("lib")).expect("it goes");
-    let after = r#"{"event":"after_tool","session":"s","call":"c","tool":"Bash"}
-{"event":"turn_end","session":"s"}"#;
-    user.record(after);
+    user.agent_turn("m", "go", ("Bash", &[]), || {
+        user.write("a.txt", "two\n");
+        user.write("new", "new\n");
+        user.remove("lib");
+    });
     user
 }
 

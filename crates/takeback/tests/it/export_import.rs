@@ -8,12 +8,8 @@ fn busy() -> User {
         (".gitignore", ".env\n"),
         (".env", "KEY=1\n"),
     ]);
-    let told = |line: &str| user.record(line);
-    told(r#"{"event":"prompt","session":"s","message":"m1","text":"make it two"}"#);
-    told(r#"{"event":"before_tool","session":"s","call":"c1","tool":"Edit","paths":["a.txt"]}"#);
-    user.write("a.txt", "two\n");
-    told(r#"{"event":"after_tool","session":"s","call":"c1"}"#);
-    told(r#"{"event":"turn_end","session":"s"}"#);
+    let edit = ("Edit", &["a.txt"][..]);
+    user.agent_turn("m1", "make it two", edit, || user.write("a.txt", "two\n"));
     user.succeeds(&["checkpoint", "done"]);
     user
 }

@@ -1,15 +1,32 @@
-//! `hook`: what agents' hooks are given, as the agents give it.
+//! `takeback hook`, with payloads as the agents send them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 use std::fs;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::user::{Answer, User};
+use crate::user::{Answer, QUIET, User};
 
-/// A session of Claude Code, told by its hooks.
+/// A hook payload of session `s` in the user's folder, with these fields besides or instead.
+pub(crate) fn payload(user: &User, event: &str, more: &Value) -> String {
+    merged(json!({"session_id": "s", "cwd": user.work(), "hook_event_name": event}), more)
+        .to_string()
+}
+
+fn merged(mut object: Value, more: &Value) -> Value {
+    object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    object
+}
+
+/// The fields of a call that writes a file.
+pub(crate) fn write_tool(user: &User, call: &str, path: &str, text: &str) -> Value {
+    let input = json!({"file_path": user.work().join(path), "content": text});
+    json!({"tool_name": "Write", "tool_input": input, "tool_use_id": call})
+}
+
+/// A session of Claude Code, reported by its hooks.
 pub(crate) struct Session<'u> {
     user: &'u User,
     id: &'static str,
@@ -27,45 +44,45 @@ impl<'u> Session<'u> {
         self
     }
 
-    pub(crate) fn given(&self, event: &str, more: Value) -> Value {
-        let mut given = json!({
+    pub(crate) fn payload(&self, event: &str, more: &Value) -> Value {
+        let payload = json!({
             "session_id": self.id,
             "transcript_path": self.user.home().join("transcript.jsonl"),
             "cwd": self.cwd,
             "prompt_id": format!("{}-prompt-{}", self.id, self.prompts),
             "hook_event_name": event,
         });
-        let Value::Object(more) = more else { panic!("{more} is no object") };
-        given.as_object_mut().unwrap().extend(more);
-        given
+        merged(payload, more)
     }
 
-    /// What the hook answers.
-    pub(crate) fn ask(&self, event: &str, more: Value) -> Answer {
-        hook(self.user, &self.given(event, more))
+    /// Runs the hook.
+    pub(crate) fn run(&self, event: &str, more: &Value) -> Answer {
+        hook(self.user, &self.payload(event, &more))
     }
 
-    /// Tells of an event, and hears nothing.
-    pub(crate) fn tell(&self, event: &str, more: Value) {
-        let answer = self.ask(event, more);
-        assert_eq!(answer, Answer { code: 0, out: String::new(), err: String::new() }, "{event}");
+    /// Runs the hook, which must print nothing.
+    #[track_caller]
+    pub(crate) fn send(&self, event: &str, more: &Value) {
+        assert_eq!(self.run(event, &more), QUIET, "{event}");
     }
 
     pub(crate) fn prompt(&mut self, text: &str) {
         self.prompts += 1;
-        self.tell("UserPromptSubmit", json!({"prompt": text}));
+        self.send("UserPromptSubmit", &json!({"prompt": text}));
     }
 
     pub(crate) fn around(&self, call: &str, tool: &str, input: &Value, work: impl FnOnce()) {
-        let told = json!({"tool_name": tool, "tool_input": input, "tool_use_id": call});
-        self.tell("PreToolUse", told.clone());
+        let call = json!({"tool_name": tool, "tool_input": input, "tool_use_id": call});
+        self.send("PreToolUse", &call);
         work();
-        self.tell("PostToolUse", told);
+        self.send("PostToolUse", &call);
     }
 
     pub(crate) fn write(&self, call: &str, path: &str, text: &str) {
-        let input = json!({"file_path": self.user.work().join(path), "content": text});
-        self.around(call, "Write", &input, || self.user.write(path, text));
+        let call = write_tool(self.user, call, path, text);
+        self.send("PreToolUse", &call);
+        self.user.write(path, text);
+        self.send("PostToolUse", &call);
     }
 
     pub(crate) fn bash(&self, call: &str, command: &str) {
@@ -76,12 +93,12 @@ impl<'u> Session<'u> {
     }
 
     pub(crate) fn stop(&self) {
-        self.tell("Stop", json!({"stop_hook_active": false}));
+        self.send("Stop", &json!({"stop_hook_active": false}));
     }
 }
 
-fn hook(user: &User, given: &Value) -> Answer {
-    user.answer_of(user.patient_command(&["hook", "--agent", "claude"]), &given.to_string())
+fn hook(user: &User, payload: &Value) -> Answer {
+    user.answer_of(user.patient_command(&["hook", "--agent", "claude"]), &payload.to_string())
 }
 
 fn heartbeat(user: &User) -> Value {
@@ -110,7 +127,7 @@ fn authors(user: &User, point: &str) -> Vec<(String, String)> {
 fn a_session_told_by_hooks_is_taken_back_and_yours_stays() {
     let user = User::with(&[("a.txt", "one\n"), ("gone.txt", "here\n"), ("mine.txt", "mine\n")]);
     let mut session = Session::of(&user, "s");
-    session.tell("SessionStart", json!({"source": "startup"}));
+    session.send("SessionStart", &json!({"source": "startup"}));
     let before = user.tree();
     session.prompt("first");
     session.write("c1", "a.txt", "two\n");
@@ -139,12 +156,11 @@ fn a_session_told_by_hooks_is_taken_back_and_yours_stays() {
 #[test]
 fn whatever_comes_the_agent_is_neither_stopped_nor_spoken_to() {
     let user = User::with(&[("a.txt", "one\n")]);
-    let quiet = Answer { code: 0, out: String::new(), err: String::new() };
     let session = Session::of(&user, "s");
-    for given in ["", "{", "[]", "{\"hook_event_name\":\"Stop\"}", "\u{0}"] {
-        assert_eq!(user.feed(&["hook", "--agent", "claude"], given), quiet, "{given:?}");
+    for payload in ["", "{", "[]", "{\"hook_event_name\":\"Stop\"}", "\u{0}"] {
+        assert_eq!(user.feed(&["hook", "--agent", "claude"], payload), QUIET, "{payload:?}");
     }
-    assert_eq!(user.feed(&["hook", "--agent", "nobody"], "{}"), quiet);
+    assert_eq!(user.feed(&["hook", "--agent", "nobody"], "{}"), QUIET);
     let log = fs::read_to_string(user.home().join(".takeback/logs/hooks.log")).unwrap();
     assert_eq!(log.lines().count(), 6, "{log}");
     let lost = heartbeats(&user).into_iter().find(|beat| beat["session"] == "not-understood");
@@ -155,15 +171,15 @@ fn whatever_comes_the_agent_is_neither_stopped_nor_spoken_to() {
         assert_eq!((answer.code, answer.out.as_str()), (0, ""), "{args:?}");
     }
     // A folder that may not be protected.
-    let mut at_home = session.given("UserPromptSubmit", json!({"prompt": "x"}));
+    let mut at_home = session.payload("UserPromptSubmit", &json!({"prompt": "x"}));
     at_home["cwd"] = json!(user.home());
-    assert_eq!(hook(&user, &at_home), quiet);
+    assert_eq!(hook(&user, &at_home), QUIET);
     let problem = heartbeat(&user)["problem"]["what"].to_string();
     assert!(problem.contains("it is your home folder"), "{problem}");
     // A store that is none.
-    session.tell("SessionStart", json!({"source": "startup"}));
+    session.send("SessionStart", &json!({"source": "startup"}));
     fs::write(user.store().join("timeline.db"), "no database, only text of some length").unwrap();
-    session.tell("UserPromptSubmit", json!({"prompt": "x"}));
+    session.send("UserPromptSubmit", &json!({"prompt": "x"}));
     let problem = heartbeat(&user)["problem"]["what"].to_string();
     assert!(problem.contains("timeline.db"), "{problem}");
 }
@@ -245,12 +261,11 @@ fn half_a_character_costs_nothing_else() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
-    let input = json!({"file_path": user.work().join("a.txt"), "content": "HALF"});
-    let told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
+    let call = write_tool(&user, "c1", "a.txt", "HALF");
     for event in ["PreToolUse", "PostToolUse"] {
-        let given = session.given(event, told.clone()).to_string().replace("HALF", "\\ud83d");
+        let payload = session.payload(event, &call).to_string().replace("HALF", "\\ud83d");
         let command = user.patient_command(&["hook", "--agent", "claude"]);
-        assert_eq!(user.answer_of(command, &given).code, 0);
+        assert_eq!(user.answer_of(command, &payload).code, 0);
         user.write("a.txt", "two \u{fffd}");
     }
     session.stop();
@@ -287,14 +302,12 @@ fn subagents_are_parts_of_the_session() {
     let mut session = Session::of(&user, "s");
     session.prompt("go");
     let part = json!({"agent_id": "p1", "agent_type": "general-purpose"});
-    session.tell("SubagentStart", part.clone());
-    let input = json!({"file_path": user.work().join("p.txt"), "content": "p"});
-    let mut told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
-    told.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
-    session.tell("PreToolUse", told.clone());
+    session.send("SubagentStart", &part);
+    let call = merged(write_tool(&user, "c1", "p.txt", "p"), &part);
+    session.send("PreToolUse", &call);
     user.write("p.txt", "p");
-    session.tell("PostToolUse", told);
-    session.tell("SubagentStop", part);
+    session.send("PostToolUse", &call);
+    session.send("SubagentStop", &part);
     session.stop();
     let authors = authors(&user, "@");
     assert!(authors[0].1.contains("s/p1"), "{authors:?}");
@@ -308,16 +321,15 @@ fn what_cannot_be_recorded_in_time_waits_and_is_marked() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
-    let input = json!({"file_path": user.work().join("a.txt"), "content": "two"});
-    let told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
+    let call = write_tool(&user, "c1", "a.txt", "two");
     let mut late = user.command(&["hook", "--agent", "claude"]);
     late.env("TAKEBACK_HOOK_DEADLINE_MS", "0");
-    let answer = user.answer_of(late, &session.given("PreToolUse", told.clone()).to_string());
-    assert_eq!(answer, Answer { code: 0, out: String::new(), err: String::new() });
+    let answer = user.answer_of(late, &session.payload("PreToolUse", &call).to_string());
+    assert_eq!(answer, QUIET);
     let problem = heartbeat(&user)["problem"]["what"].to_string();
     assert!(problem.contains("it waits in the inbox"), "{problem}");
     user.write("a.txt", "two\n");
-    session.tell("PostToolUse", told);
+    session.send("PostToolUse", &call);
     session.stop();
     let answer = user.exits(4, &["rewind", "@", "-y"]);
     assert!(answer.out.contains("missing   a.txt"), "{answer:?}");
@@ -329,19 +341,19 @@ fn a_command_in_the_background_ends_when_the_agent_is_told_so() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
-    let told = json!({
+    let call = json!({
         "tool_name": "Bash", "tool_input": {"command": "server &"}, "tool_use_id": "c1",
         "tool_response": {"backgroundTaskId": "b1"},
     });
-    session.tell("PreToolUse", told.clone());
-    session.tell("PostToolUse", told);
+    session.send("PreToolUse", &call);
+    session.send("PostToolUse", &call);
     user.write("served.txt", "1");
     let notification = |call: &str| {
         let prompt = format!(
             "<task-notification>\n<task-id>b1</task-id>\n<tool-use-id>{call}</tool-use-id>\n\
              <status>completed</status>\n</task-notification>"
         );
-        session.tell("UserPromptSubmit", json!({"prompt": prompt}));
+        session.send("UserPromptSubmit", &json!({"prompt": prompt}));
     };
     // A subagent's, of which no call is known.
     notification("c0");
@@ -359,8 +371,8 @@ fn a_command_in_the_background_ends_when_the_agent_is_told_so() {
 fn hooks_of_an_agent_that_is_recorded_already_only_show_that_they_work() {
     let user = User::with(&[("a.txt", "one\n")]);
     let session = Session::of(&user, "s");
-    let given = session.given("UserPromptSubmit", json!({"prompt": "x"})).to_string();
-    let inner = format!("echo '{given}' | \"$0\" hook --agent claude");
+    let payload = session.payload("UserPromptSubmit", &json!({"prompt": "x"})).to_string();
+    let inner = format!("echo '{payload}' | \"$0\" hook --agent claude");
     let program = env!("CARGO_BIN_EXE_takeback");
     user.succeeds(&["run", "--", "sh", "-c", &inner, program]);
     assert_eq!(user.json(&["sessions"]).as_array().unwrap().len(), 1);
@@ -372,15 +384,14 @@ fn a_program_that_stays_tells_the_server_instead() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompts = 1;
-    let write = json!({"file_path": user.work().join("new.txt"), "content": "n"});
-    let told = json!({"tool_name": "Write", "tool_input": write, "tool_use_id": "c1"});
+    let call = write_tool(&user, "c1", "new.txt", "n");
     let ask = |id: u32, agent: &str, payload: Value| {
         let params = json!({"agent": agent, "payload": payload, "pid": std::process::id()});
         json!({"jsonrpc": "2.0", "id": id, "method": "event:hook", "params": params}).to_string()
     };
     let lines = [
-        ask(1, "claude", session.given("UserPromptSubmit", json!({"prompt": "go"}))),
-        ask(2, "claude", session.given("PreToolUse", told)),
+        ask(1, "claude", session.payload("UserPromptSubmit", &json!({"prompt": "go"}))),
+        ask(2, "claude", session.payload("PreToolUse", &call)),
         ask(3, "claude", json!({"hook_event_name": "Stop"})),
         ask(4, "nobody", json!({})),
     ];
@@ -407,10 +418,10 @@ fn a_conversation_that_goes_on_in_another_process_is_that_process_s() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompts = 1;
-    let input = json!({"file_path": user.work().join("a.txt"), "content": "two\n"});
-    let told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
+    let call = write_tool(&user, "c1", "a.txt", "two\n");
     let tell = |pid: u32, event: &str, more: Value| {
-        let params = json!({"agent": "claude", "payload": session.given(event, more), "pid": pid});
+        let params =
+            json!({"agent": "claude", "payload": session.payload(event, &more), "pid": pid});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "event:hook", "params": params});
         let answer =
             user.answer_of(user.patient_command(&["serve", "--stdio"]), &format!("{call}\n"));
@@ -420,9 +431,9 @@ fn a_conversation_that_goes_on_in_another_process_is_that_process_s() {
     tell(first.id(), "UserPromptSubmit", json!({"prompt": "go"}));
     first.kill().unwrap();
     first.wait().unwrap();
-    tell(std::process::id(), "PreToolUse", told.clone());
+    tell(std::process::id(), "PreToolUse", call.clone());
     user.write("a.txt", "two\n");
-    tell(std::process::id(), "PostToolUse", told);
+    tell(std::process::id(), "PostToolUse", call);
     let answer = user.takeback(&["rewind", "@", "-y"]);
     assert_eq!((answer.code, user.read("a.txt").as_str()), (0, "one\n"), "{answer:?}");
 }
@@ -434,7 +445,7 @@ fn a_preview_says_what_was_formatted_after_the_edit() {
     let user = User::with(&[("a.js", "one\n"), ("b.js", "one\n")]);
     user.write(".claude/settings.json", &formats.to_string());
     let mut session = Session::of(&user, "s");
-    session.tell("SessionStart", json!({"source": "startup"}));
+    session.send("SessionStart", &json!({"source": "startup"}));
     session.prompt("go");
     session.write("c1", "a.js", "two\n");
     session.write("c2", "b.js", "two\n");

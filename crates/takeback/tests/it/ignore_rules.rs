@@ -4,17 +4,12 @@ use serde_json::json;
 
 use crate::user::User;
 
-const BEFORE: &str = r#"{"event":"prompt","session":"s","text":"go"}
-{"event":"before_tool","session":"s","call":"c","tool":"Bash","command":"make"}"#;
-const AFTER: &str = r#"{"event":"after_tool","session":"s","call":"c"}
-{"event":"turn_end","session":"s"}"#;
-
 /// An agent's command writes these files.
 fn after_a_command(files: &[(&str, &str)]) -> User {
     let user = User::with(&[("a.txt", "one\n")]);
-    user.record(BEFORE);
-    files.iter().for_each(|(path, text)| user.write(path, text));
-    user.record(AFTER);
+    user.agent_turn("m", "go", ("Bash", &[]), || {
+        files.iter().for_each(|(path, text)| user.write(path, text));
+    });
     user
 }
 

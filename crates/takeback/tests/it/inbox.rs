@@ -1,59 +1,51 @@
-//! A prompt that waits in the inbox is a point all the same.
+//! A prompt in the inbox is already a point for every command.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 use std::fs::File;
 
 use serde_json::{Value, json};
 
-use crate::user::{Answer, User};
+use crate::hook::{payload, write_tool};
+use crate::user::{QUIET, User};
 
 fn send(user: &User, event: &str, more: &Value) {
-    let mut payload = json!({"session_id": "s", "cwd": user.work(), "hook_event_name": event});
-    payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let mut hook = user.patient_command(&["hook", "--agent", "claude"]);
     if event == "UserPromptSubmit" {
-        // How long it waits for another process that has the workspace locked.
+        // How long the hook waits while another process holds the lock.
         hook.env("TAKEBACK_HOOK_DEADLINE_MS", "100");
     }
-    let answer = user.answer_of(hook, &payload.to_string());
-    assert_eq!(answer, Answer { code: 0, out: String::new(), err: String::new() }, "{event}");
+    let answer = user.answer_of(hook, &payload(user, event, more));
+    assert_eq!(answer, QUIET, "{event}");
 }
 
-/// The workspace, as a rewind has it.
-fn hold(user: &User) -> File {
+/// Locks the workspace as a rewind does.
+fn lock(user: &User) -> File {
     let file = File::options().write(true).open(user.store().join("lock")).unwrap();
     file.lock().unwrap();
     file
 }
 
-/// One turn that is done, and a second prompt that came while the workspace was locked.
+/// One finished turn, and a second prompt that came while the workspace was locked.
 fn with_a_prompt_that_waits() -> User {
     let user = User::with(&[("a.txt", "one\n")]);
     send(&user, "UserPromptSubmit", &json!({"prompt": "first", "prompt_id": "p1"}));
-    let input = json!({"file_path": user.work().join("a.txt"), "content": "two\n"});
-    let call = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
+    let call = write_tool(&user, "c1", "a.txt", "two\n");
     send(&user, "PreToolUse", &call);
     user.write("a.txt", "two\n");
     send(&user, "PostToolUse", &call);
     send(&user, "Stop", &json!({}));
-    let held = hold(&user);
+    let held = lock(&user);
     send(&user, "UserPromptSubmit", &json!({"prompt": "second", "prompt_id": "p2"}));
     drop(held);
     assert_eq!(user.store().join("inbox").read_dir().unwrap().count(), 1, "it waits");
     user
 }
 
-fn descriptions(user: &User) -> Vec<String> {
-    let log = user.json(&["log"]);
-    let points = log.as_array().unwrap().iter();
-    points.map(|point| point["description"].as_str().unwrap().to_owned()).collect()
-}
-
 #[test]
 fn every_command_that_lists_points_sees_it() {
     let user = with_a_prompt_that_waits();
-    assert_eq!(descriptions(&user), ["second", "first"]);
+    assert_eq!(user.descriptions(), ["second", "first"]);
     let user = with_a_prompt_that_waits();
     assert_eq!(user.json(&["show", "@"])["description"], "second");
     let user = with_a_prompt_that_waits();
@@ -70,7 +62,7 @@ fn a_rewind_to_it_leaves_what_was_done_before() {
     let user = with_a_prompt_that_waits();
     let answer = user.takeback(&["rewind", "@", "-y"]);
     assert_eq!(user.read("a.txt"), "two\n", "{answer:?}");
-    assert_eq!(descriptions(&user), ["second", "first"]);
+    assert_eq!(user.descriptions(), ["second", "first"]);
     user.succeeds(&["rewind", "@~1", "-y"]);
     assert_eq!(user.read("a.txt"), "one\n");
 }
@@ -78,7 +70,7 @@ fn a_rewind_to_it_leaves_what_was_done_before() {
 #[test]
 fn what_still_waits_is_said() {
     let user = with_a_prompt_that_waits();
-    let held = hold(&user);
+    let held = lock(&user);
     let said = "takeback: 1 event waits to be recorded: another command has the workspace locked\n";
     let answer = user.takeback(&["log"]);
     assert_eq!((answer.code, answer.err.as_str()), (0, said), "{answer:?}");
@@ -89,5 +81,5 @@ fn what_still_waits_is_said() {
     let answer = user.takeback(&["rewind", "@", "--dry-run"]);
     assert!(answer.err.starts_with(said), "{answer:?}");
     drop(held);
-    assert_eq!(descriptions(&user), ["second", "first"]);
+    assert_eq!(user.descriptions(), ["second", "first"]);
 }

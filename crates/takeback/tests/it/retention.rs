@@ -3,7 +3,7 @@
 use serde_json::Value;
 use takeback::store::{Change, Log as _, Point, Seq, Session, SqliteStore, Timestamp, Write};
 
-use crate::user::User;
+use crate::user::{User, until};
 
 /// A session `s` of so many prompts, each of which writes `a.txt`.
 fn session_of(user: &User, prompts: usize) {
@@ -11,36 +11,12 @@ fn session_of(user: &User, prompts: usize) {
 }
 
 fn prompts_of(user: &User, numbers: std::ops::Range<usize>) {
-    let file = user.work().join("a.txt");
     for number in numbers {
-        let lines = [
-            format!(
-                r#"{{"event":"prompt","session":"s","message":"m{number}","text":"prompt {number}"}}"#
-            ),
-            format!(
-                r#"{{"event":"before_tool","session":"s","call":"c{number}","tool":"Write","paths":["a.txt"]}}"#
-            ),
-        ];
-        user.feed(&["record"], &lines.join("\n"));
-        std::fs::write(&file, format!("{number}\n")).expect("a file is written");
-        let lines = [
-            format!(r#"{{"event":"after_tool","session":"s","call":"c{number}"}}"#),
-            r#"{"event":"turn_end","session":"s"}"#.to_owned(),
-        ];
-        user.feed(&["record"], &lines.join("\n"));
+        let (message, text) = (format!("m{number}"), format!("prompt {number}"));
+        user.agent_turn(&message, &text, ("Write", &["a.txt"]), || {
+            user.write("a.txt", &format!("{number}\n"));
+        });
     }
-}
-
-/// As if the clock or the user had done it.
-fn change_store(user: &User, sql: &str) {
-    let database = rusqlite::Connection::open(user.store().join("timeline.db")).expect("it opens");
-    database.execute(sql, []).expect("it is done");
-}
-
-fn described(user: &User) -> Vec<String> {
-    let log = user.json(&["log", "-n", "1000"]);
-    let points = log.as_array().expect("a list");
-    points.iter().map(|point| point["description"].as_str().expect("a text").to_owned()).collect()
 }
 
 #[test]
@@ -118,7 +94,7 @@ fn only_so_many_points_of_a_session_are_kept() {
     session_of(&user, 1);
     user.takeback(&["pin", "m0"]);
     prompts_of(&user, 1..55);
-    let kept = described(&user);
+    let kept = user.descriptions();
     assert_eq!(
         (kept.len(), kept[0].as_str(), kept[49].as_str(), kept[50].as_str()),
         (51, "prompt 54", "prompt 5", "prompt 0")
@@ -146,13 +122,9 @@ fn hooks_keep_no_more_either() {
             .answer_of(user.patient_command(&["hook", "--agent", "claude"]), &given.to_string());
         assert_eq!(hook.code, 0, "{hook:?}");
     }
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
     // Not `log`, which would drop them itself.
-    while user.json(&["status"])["points"] != 3 {
-        assert!(std::time::Instant::now() < until, "{}", user.json(&["status"]));
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    assert_eq!(described(&user), ["prompt 7", "prompt 6", "prompt 5"]);
+    until("three points are left", || user.json(&["status"])["points"] == 3);
+    assert_eq!(user.descriptions(), ["prompt 7", "prompt 6", "prompt 5"]);
     user.succeeds(&["verify"]);
 }
 
@@ -162,12 +134,12 @@ fn what_is_begun_cleans_up_once_a_day() {
     user.set(r#"{"pointsPerSession": 100}"#);
     session_of(&user, 52);
     let begun = user.takeback(&["checkpoint"]);
-    assert_eq!((begun.err.as_str(), described(&user).len()), ("", 53), "it was done today");
+    assert_eq!((begun.err.as_str(), user.descriptions().len()), ("", 53), "it was done today");
     user.set("{}");
-    change_store(&user, "UPDATE meta SET last_cleanup = last_cleanup - 90000000");
+    user.change_database("UPDATE meta SET last_cleanup = last_cleanup - 90000000");
     insta::assert_snapshot!(user.takeback(&["run", "--", "true"]).err.lines().next().unwrap_or_default(), @"takeback: Removed 2 points  reclaimed 0 B");
-    assert_eq!(described(&user).len(), 52);
-    change_store(&user, "UPDATE meta SET last_cleanup = last_cleanup + 2 * 86400000");
+    assert_eq!(user.descriptions().len(), 52);
+    user.change_database("UPDATE meta SET last_cleanup = last_cleanup + 2 * 86400000");
     let begun = user.succeeds(&["run", "--", "true"]);
     assert!(
         begun.err.starts_with("takeback: nothing was cleaned up: the clock went back (it is "),
@@ -185,9 +157,7 @@ fn a_clock_that_jumped_is_not_believed_at_once() {
     session_of(&user, 51);
     user.set("{}");
     let day = 86_400_000_i64;
-    change_store(
-        &user,
-        &format!(
+    user.change_database(&format!(
             "UPDATE meta SET last_cleanup = last_cleanup - 31 * {day}, last_scan = last_scan - 31 * {day}"
         ),
     );
@@ -252,9 +222,9 @@ fn sessions_are_listed_archived_and_deleted() {
       2 points would be deleted, 1 of them labelled or pinned
       files are not touched; this cannot be undone
     ");
-    assert_eq!(described(&user).len(), 3);
+    assert_eq!(user.descriptions().len(), 3);
     user.succeeds(&["session", "delete", "s", "-y"]);
-    assert_eq!(described(&user), [""]);
+    assert_eq!(user.descriptions(), [""]);
     assert_eq!(user.read("a.txt"), "1\n", "files are not touched");
     user.exits(1, &["session", "delete", "s", "-y"]);
 }

@@ -189,13 +189,7 @@ fn a_preview_shows_how_files_would_change_merged_ones_too() {
 /// An agent's turn that is over, with one edit.
 fn after_a_turn() -> User {
     let user = User::with(&[("a.txt", "one\n"), ("mine.txt", "m\n"), ("yours.txt", "y\n")]);
-    let before = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
-{"event":"before_tool","session":"s","call":"c","tool":"Edit","paths":["a.txt"]}"#;
-    user.record(before);
-    user.write("a.txt", "two\n");
-    let after = r#"{"event":"after_tool","session":"s","call":"c"}
-{"event":"turn_end","session":"s"}"#;
-    user.record(after);
+    user.agent_turn("m", "go", ("Edit", &["a.txt"]), || user.write("a.txt", "two\n"));
     user
 }
 

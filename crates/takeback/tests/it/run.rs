@@ -1,10 +1,9 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::user::User;
+use crate::user::{User, until};
 
 #[test]
 fn a_commands_changes_are_told_and_taken_back() {
@@ -98,11 +97,7 @@ fn a_folder_that_may_have_moved_is_named_before_a_new_store_is_made() {
     user.succeeds(&["checkpoint", "first"]);
     let moved = user.home().join("moved");
     std::fs::rename(user.work(), &moved).expect("a folder moves");
-    let run = |args: &[&str]| {
-        let mut command = user.command(args);
-        command.current_dir(&moved);
-        user.answer_of(command, "")
-    };
+    let run = |args: &[&str]| user.takeback_in(&moved, args);
     let answer = run(&["run", "--", "true"]);
     assert_eq!(answer.code, 0);
     insta::assert_snapshot!(answer.err, @r"
@@ -142,11 +137,7 @@ fn a_run_that_is_killed_leaves_its_changes_unclear_not_the_persons_next_ones() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let until = Instant::now() + Duration::from_secs(30);
-    while user.read("a") != "2\n" {
-        assert!(Instant::now() < until, "the command never wrote");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("the command writes", || user.read("a") == "2\n");
     child.kill().expect("it can be killed");
     assert_eq!(child.wait().expect("it ends").signal(), Some(9));
     user.takeback(&["status"]);

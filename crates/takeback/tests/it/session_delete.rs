@@ -9,13 +9,9 @@ const SECRETS: [&str; 2] = ["otter-5512-written", "otter-5512-asked"];
 fn rewound() -> User {
     let user = User::with(&[("a.txt", "base\n")]);
     user.succeeds(&["checkpoint", "mine"]);
-    let events = r#"{"event":"prompt","session":"s","message":"m","text":"write otter-5512-asked"}
-{"event":"before_tool","session":"s","call":"1","tool":"Edit","paths":["a.txt"]}"#;
-    user.record(events);
-    user.write("a.txt", "otter-5512-written\n");
-    let events = r#"{"event":"after_tool","session":"s","call":"1"}
-{"event":"turn_end","session":"s"}"#;
-    user.record(events);
+    user.agent_turn("m", "write otter-5512-asked", ("Edit", &["a.txt"]), || {
+        user.write("a.txt", "otter-5512-written\n");
+    });
     user.succeeds(&["rewind", "@", "-y"]);
     assert_eq!(user.read("a.txt"), "base\n");
     assert!(!found(&user.home(), &SECRETS).is_empty(), "what is looked for can be found");

@@ -119,13 +119,7 @@ fn a_project_cannot_disarm_you() {
     insta::assert_snapshot!(user.takeback(&["config"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting home; did you mean maxHomeBytes?");
     assert_eq!(user.takeback(&["checkpoint", "-q"]).err, "");
     assert!(user.home().join(".takeback/workspaces").exists(), "the store is where it was");
-    let shell = r#"{"event":"prompt","session":"s","text":"go"}
-{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
-    user.record(shell);
-    std::fs::remove_dir_all(user.work().join("lib")).expect("the agent deletes it");
-    let after = r#"{"event":"after_tool","session":"s","call":"c","tool":"Bash"}
-{"event":"turn_end","session":"s"}"#;
-    user.record(after);
+    user.agent_turn("m", "go", ("Bash", &[]), || user.remove("lib"));
     user.succeeds(&["rewind", "@", "-y"]);
     assert_eq!(user.read("lib/b.txt"), "b\n");
 }

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::hook::Session;
-use crate::user::{Answer, User};
+use crate::hook::{Session, write_tool};
+use crate::user::{User, unwrapped};
 
 /// Sets the format number that the store's database carries; the one it had.
 fn set_format(user: &User, format: i64) -> i64 {
-    let db = rusqlite::Connection::open(user.store().join("timeline.db")).expect("a database");
+    let db = user.database();
     let had = db.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a number");
     db.pragma_update(None, "user_version", format).expect("it is set");
     had
@@ -34,17 +34,6 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-fn message(answer: &Answer) -> Option<String> {
-    assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:?}");
-    let answer: Value = serde_json::from_str(&answer.out).ok()?;
-    answer["systemMessage"].as_str().map(str::to_owned)
-}
-
-fn write_tool(user: &User, call: &str) -> Value {
-    let input = json!({"file_path": user.work().join("a.txt"), "content": "two\n"});
-    json!({"tool_name": "Write", "tool_input": input, "tool_use_id": call})
-}
-
 #[test]
 fn an_older_hook_refuses_a_newer_store_and_the_newer_one_tells() {
     let user = User::with(&[("a.txt", "one\n")]);
@@ -52,20 +41,25 @@ fn an_older_hook_refuses_a_newer_store_and_the_newer_one_tells() {
     session.prompt("go");
     let format = set_format(&user, 999);
     let before = files(&user.store());
-    let told = message(&session.ask("PreToolUse", write_tool(&user, "c1"))).expect("it is told");
+    let told = session
+        .run("PreToolUse", &write_tool(&user, "c1", "a.txt", "two\n"))
+        .system_message()
+        .expect("it is told");
     assert!(told.contains("has format 999") && told.contains("Update Takeback"), "{told}");
     user.write("a.txt", "two\n");
-    assert_eq!(message(&session.ask("PostToolUse", write_tool(&user, "c1"))), None);
+    assert_eq!(
+        session.run("PostToolUse", &write_tool(&user, "c1", "a.txt", "two\n")).system_message(),
+        None
+    );
     // Without any time left, too, nothing is left for later.
     let mut hurried = user.command(&["hook", "--agent", "claude"]);
     hurried.env("TAKEBACK_HOOK_DEADLINE_MS", "0").env("TAKEBACK_SCAN_BUDGET_MS", "0");
-    let stop = session.given("Stop", json!({"stop_hook_active": false}));
-    assert_eq!(message(&user.answer_of(hurried, &stop.to_string())), None);
+    let stop = session.payload("Stop", &json!({"stop_hook_active": false}));
+    assert_eq!(user.answer_of(hurried, &stop.to_string()).system_message(), None);
     for command in [&["checkpoint"][..], &["status"], &["log"], &["rewind", "@", "-y"], &["doctor"]]
     {
         let answer = user.takeback(command);
-        let told = format!("{}{}", answer.out, answer.err);
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        let told = unwrapped(&format!("{}{}", answer.out, answer.err));
         assert_eq!(answer.code, 1, "{command:?}: {answer:?}");
         assert!(told.contains("has format 999; this Takeback knows"), "{command:?}: {told}");
         assert!(told.contains("Update"), "{command:?}: {told}");
@@ -82,7 +76,7 @@ fn an_older_hook_refuses_a_newer_store_and_the_newer_one_tells() {
     let status = user.json(&["status"]);
     assert_eq!(status["tooOld"]["session"], "s", "{status}");
     assert_eq!(status["tooOld"]["version"], env!("CARGO_PKG_VERSION"));
-    let status = user.takeback(&["status"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let status = user.takeback(&["status"]).unwrapped();
     assert!(status.contains("is too old for this store and recorded nothing"), "{status}");
     // What changed meanwhile is neither the session's for sure nor the person's.
     let shown = user.json(&["show", "s-prompt-1"]);
@@ -105,17 +99,19 @@ fn a_store_of_a_pre_release_build_is_refused_until_it_is_forgotten() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
-    let db = rusqlite::Connection::open(user.store().join("timeline.db")).expect("a database");
+    let db = user.database();
     db.pragma_update(None, "application_id", 0x546b_426b).expect("it is set");
     db.pragma_update(None, "user_version", 7).expect("it is set");
     drop(db);
     let before = files(&user.store());
-    let told = message(&session.ask("PreToolUse", write_tool(&user, "c1"))).expect("it is told");
+    let told = session
+        .run("PreToolUse", &write_tool(&user, "c1", "a.txt", "two\n"))
+        .system_message()
+        .expect("it is told");
     assert!(told.contains("pre-release build"), "{told}");
     for command in [&["checkpoint"][..], &["status"], &["log"], &["doctor"]] {
         let answer = user.takeback(command);
-        let told = format!("{}{}", answer.out, answer.err);
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        let told = unwrapped(&format!("{}{}", answer.out, answer.err));
         assert_eq!(answer.code, 1, "{command:?}: {answer:?}");
         assert!(told.contains("was written by a pre-release build of Takeback"), "{told}");
         assert!(

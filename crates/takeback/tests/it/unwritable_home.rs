@@ -8,44 +8,33 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::user::{Answer, User};
+use crate::hook::{self, payload};
+use crate::user::{Answer, User, unwrapped};
 
 /// A hook of Claude Code, as a user who may not do everything.
-fn hook(user: &User, event: &str, more: &Value) -> Answer {
-    hook_of(user, "claude", event, more)
+fn run_hook(user: &User, event: &str, more: &Value) -> Answer {
+    run_hook_of(user, "claude", event, more)
 }
 
-fn hook_of(user: &User, agent: &str, event: &str, more: &Value) -> Answer {
-    let mut given = json!({
-        "session_id": "s",
-        "transcript_path": user.home().join("transcript.jsonl"),
-        "cwd": user.work(),
-        "prompt_id": "s-prompt",
-        "hook_event_name": event,
-    });
-    let more = more.as_object().expect("an object").clone();
-    given.as_object_mut().expect("an object").extend(more);
-    user.unprivileged_with_input(&["hook", "--agent", agent], &given.to_string())
+fn run_hook_of(user: &User, agent: &str, event: &str, more: &Value) -> Answer {
+    user.unprivileged_with_input(&["hook", "--agent", agent], &prompt_payload(user, event, more))
+}
+
+/// A payload of a hook in the turn `s-prompt`.
+fn prompt_payload(user: &User, event: &str, more: &Value) -> String {
+    let mut fields = json!({"prompt_id": "s-prompt"});
+    fields.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    payload(user, event, &fields)
 }
 
 fn write_tool(user: &User, call: &str, path: &str) -> Value {
-    let input = json!({"file_path": user.work().join(path), "content": "by the agent\n"});
-    json!({"tool_name": "Write", "tool_input": input, "tool_use_id": call})
-}
-
-fn message(answer: &Answer) -> Option<String> {
-    assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:?}");
-    if answer.out.is_empty() {
-        return None;
-    }
-    let answer: Value = serde_json::from_str(&answer.out).expect("JSON");
-    Some(answer["systemMessage"].as_str().expect("a text").to_owned())
+    hook::write_tool(user, call, path, "by the agent\n")
 }
 
 fn prompted() -> User {
     let user = User::with(&[("a.txt", "one\n"), ("b.txt", "one\n"), ("mine.txt", "mine\n")]);
     user.drop_privileges();
-    let answer = hook(&user, "UserPromptSubmit", &json!({"prompt": "go"}));
+    let answer = run_hook(&user, "UserPromptSubmit", &json!({"prompt": "go"}));
     assert_eq!((answer.code, answer.out.as_str()), (0, ""), "{answer:?}");
     user
 }
@@ -71,12 +60,15 @@ fn authors(user: &User) -> Vec<(String, String)> {
 fn the_user_is_told_once_and_the_agent_is_not_stopped() {
     let user = prompted();
     set_home(&user, false);
-    let told = message(&hook(&user, "PreToolUse", &write_tool(&user, "c1", "a.txt")));
+    let told = run_hook(&user, "PreToolUse", &write_tool(&user, "c1", "a.txt")).system_message();
     let told = told.expect("it is told at once");
     assert!(told.starts_with("Takeback could not record this session: "), "{told}");
     assert!(told.contains("cannot be used") && told.contains("Make the store"), "{told}");
     user.write("a.txt", "by the agent\n");
-    assert_eq!(message(&hook(&user, "PostToolUse", &write_tool(&user, "c1", "a.txt"))), None);
+    assert_eq!(
+        run_hook(&user, "PostToolUse", &write_tool(&user, "c1", "a.txt")).system_message(),
+        None
+    );
     let doctor = user.unprivileged(&["doctor"]);
     assert_eq!(doctor.code, 1, "{doctor:?}");
     let out = doctor.unwrapped();
@@ -93,7 +85,7 @@ fn the_user_is_told_once_and_the_agent_is_not_stopped() {
     let out = doctor.unwrapped();
     assert_eq!(doctor.code, 0, "{out}");
     assert!(out.contains("! 2 events of session s could not be recorded by takeback"), "{out}");
-    assert_eq!(message(&hook(&user, "Stop", &json!({"stop_hook_active": false}))), None);
+    assert_eq!(run_hook(&user, "Stop", &json!({"stop_hook_active": false})).system_message(), None);
     let doctor = user.unprivileged(&["doctor"]);
     assert!(!doctor.out.contains("could not be recorded by"), "{doctor:?}");
 }
@@ -116,8 +108,8 @@ fn only_agents_that_show_a_message_get_one() {
         };
         // The note about it would make the second one silent.
         drop(fs::remove_dir_all(user.home().join(".local")));
-        let answer = hook_of(&user, agent, event, &tool);
-        assert_eq!(message(&answer).is_some(), shows, "{agent}: {answer:?}");
+        let answer = run_hook_of(&user, agent, event, &tool);
+        assert_eq!(answer.system_message().is_some(), shows, "{agent}: {answer:?}");
     }
     set_home(&user, true);
 }
@@ -134,18 +126,25 @@ fn what_was_missed_is_found_and_is_unclear() {
         };
         let user = prompted();
         set_home(&user, false);
-        assert!(message(&hook(&user, "PreToolUse", &write_tool(&user, "c1", "a.txt"))).is_some());
+        assert!(
+            run_hook(&user, "PreToolUse", &write_tool(&user, "c1", "a.txt"))
+                .system_message()
+                .is_some()
+        );
         user.write("a.txt", "by the agent\n");
         user.write("new.txt", "by the agent\n");
         if event != "PostToolUse" {
             assert_eq!(
-                message(&hook(&user, "PostToolUse", &write_tool(&user, "c1", "a.txt"))),
+                run_hook(&user, "PostToolUse", &write_tool(&user, "c1", "a.txt")).system_message(),
                 None
             );
         }
         set_home(&user, true);
-        assert_eq!(message(&hook(&user, event, &more(&user))), None, "{event}");
-        assert_eq!(message(&hook(&user, "Stop", &json!({"stop_hook_active": false}))), None);
+        assert_eq!(run_hook(&user, event, &more(&user)).system_message(), None, "{event}");
+        assert_eq!(
+            run_hook(&user, "Stop", &json!({"stop_hook_active": false})).system_message(),
+            None
+        );
         let found = authors(&user);
         for path in ["a.txt", "new.txt"] {
             let author = &found.iter().find(|(found, _)| found == path).expect("it is found").1;
@@ -171,12 +170,15 @@ fn a_command_does_not_take_what_was_missed_for_yours() {
     for args in [&["checkpoint"][..], &["status"], &["rewind", "s-prompt", "--dry-run"]] {
         let user = prompted();
         set_home(&user, false);
-        assert!(message(&hook(&user, "PreToolUse", &write_tool(&user, "c1", "a.txt"))).is_some());
+        assert!(
+            run_hook(&user, "PreToolUse", &write_tool(&user, "c1", "a.txt"))
+                .system_message()
+                .is_some()
+        );
         user.write("a.txt", "by the agent\n");
         set_home(&user, true);
         let answer = user.unprivileged(args);
-        let told = format!("{}{}", answer.out, answer.err);
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        let told = unwrapped(&format!("{}{}", answer.out, answer.err));
         assert!(told.contains("1 event of session s could not be recorded"), "{args:?}: {told}");
         let found = authors(&user);
         assert!(
@@ -212,10 +214,10 @@ fn an_end_without_its_beginning_is_enough() {
             &[("TMPDIR", &none)],
         )
     };
-    assert!(message(&ask("PreToolUse")).is_some());
+    assert!(ask("PreToolUse").system_message().is_some());
     user.write("a.txt", "by the agent\n");
     set_home(&user, true);
-    assert_eq!(message(&ask("PostToolUse")), None);
+    assert_eq!(ask("PostToolUse").system_message(), None);
     let found = authors(&user);
     assert!(
         found.iter().any(|(path, author)| path == "a.txt" && author.contains("ambiguous")),
@@ -239,12 +241,12 @@ fn a_full_home() {
     assert_eq!(user.answer_of(user.patient_command(&args), &prompt).out, "");
     let before = given("PreToolUse", write_tool(&user, "c1", "a.txt"));
     let answer = user.with_failing_and_input("pwrite64:error=ENOSPC:when=1+", &args, &before);
-    let told = message(&answer).expect("it is told at once");
+    let told = answer.system_message().expect("it is told at once");
     assert!(told.contains("full"), "{told}");
     user.write("a.txt", "by the agent\n");
     let after = given("PostToolUse", write_tool(&user, "c1", "a.txt"));
     let answer = user.with_failing_and_input("pwrite64:error=ENOSPC:when=1+", &args, &after);
-    assert_eq!(message(&answer), None, "once a session");
+    assert_eq!(answer.system_message(), None, "once a session");
     for (command, code) in [("doctor", 1), ("status", 0)] {
         let answer = user.with_failing("fdatasync:error=ENOSPC:when=1+", None, &[command]);
         let out = answer.unwrapped();
@@ -297,7 +299,7 @@ fn an_interrupted_rewind_is_finished_before_anything_is_looked_for() {
         assert_ne!(user.read("b.txt"), user.read("c.txt"), "it is half done");
         let before = hook("PreToolUse", write_tool(&user, "c1", "a.txt"));
         let answer = user.with_failing_and_input("pwrite64:error=ENOSPC:when=1+", &hooks, &before);
-        assert!(message(&answer).is_some());
+        assert!(answer.system_message().is_some());
         user.write("a.txt", "by the agent\n");
         user.succeeds(args);
         assert_eq!(

@@ -1,13 +1,15 @@
-//! A user with a folder and a home of their own.
+//! A user with a home and a project folder of their own, who runs `takeback`.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use takeback_testkit::{Thing, tree};
 use tempfile::TempDir;
 
@@ -15,7 +17,7 @@ pub(crate) struct User {
     folder: TempDir,
 }
 
-/// A user that every system has, and that may do very little.
+/// `nobody`: exists on every system, and may do very little.
 const UNPRIVILEGED: u32 = 65_534;
 
 /// What a command answered.
@@ -26,11 +28,34 @@ pub(crate) struct Answer {
     pub(crate) err: String,
 }
 
+/// A success that prints nothing.
+pub(crate) const QUIET: Answer = Answer { code: 0, out: String::new(), err: String::new() };
+
+/// Waits for a condition, as long as it may take on a slow machine.
+#[track_caller]
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 impl Answer {
     #[track_caller]
     fn exited(self, code: i32, args: &[&str]) -> Self {
         assert_eq!(self.code, code, "{args:?}: {self:?}");
         self
+    }
+
+    /// The message that a hook's answer shows the user.
+    pub(crate) fn system_message(&self) -> Option<String> {
+        assert_eq!((self.code, self.err.as_str()), (0, ""), "{self:?}");
+        if self.out.is_empty() {
+            return None;
+        }
+        let answer: Value = serde_json::from_str(&self.out).expect("JSON");
+        Some(answer["systemMessage"].as_str().expect("a text").to_owned())
     }
 
     /// Standard output as one line, however it was wrapped.
@@ -53,7 +78,7 @@ impl User {
         user
     }
 
-    /// A user in whose folder `files` stand.
+    /// A user whose folder has these files.
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         let user = Self::new();
         for (path, text) in files {
@@ -75,6 +100,40 @@ impl User {
         let stores = self.home().join(".takeback/workspaces");
         let mut found = fs::read_dir(stores).expect("there are stores");
         found.next().expect("there is a store").expect("it has a name").path()
+    }
+
+    pub(crate) fn mode(&self, path: &str) -> u32 {
+        let metadata = fs::metadata(self.work().join(path)).expect("it is there");
+        metadata.permissions().mode() & 0o777
+    }
+
+    pub(crate) fn set_mode(&self, path: &str, mode: u32) {
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(self.work().join(path), mode).expect("a mode is set");
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        let path = self.work().join(path);
+        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+            .expect("it is removed");
+    }
+
+    /// The store's database, past Takeback.
+    pub(crate) fn database(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.store().join("timeline.db")).expect("the database opens")
+    }
+
+    /// Changes one row of the store's database, as if the clock or the disk had done it.
+    #[track_caller]
+    pub(crate) fn change_database(&self, sql: &str) {
+        assert_eq!(self.database().execute(sql, []).expect("it is changed"), 1, "{sql}");
+    }
+
+    /// The points' descriptions, newest first.
+    pub(crate) fn descriptions(&self) -> Vec<String> {
+        let log = self.json(&["log", "-n", "1000"]);
+        let points = log.as_array().expect("a list").iter();
+        points.map(|point| point["description"].as_str().expect("a text").to_owned()).collect()
     }
 
     /// Writes the user's own settings.
@@ -103,14 +162,14 @@ impl User {
         let mut command = Command::new(env!("CARGO_BIN_EXE_takeback"));
         command.args(args).current_dir(self.work()).env_clear();
         command.env("HOME", self.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        // Times come out the same on a machine that does not say where it is.
+        // Times must not depend on this machine's zone.
         command.env("TZ", "UTC");
-        // Agents that tell their version are waited for, however busy this machine is.
+        // Wait for agents to print their version, however busy this machine is.
         command.env("TAKEBACK_VERSION_PATIENCE_MS", "60000");
         command
     }
 
-    /// As [`Self::command`], where nothing is given up because this machine has much else to do.
+    /// As [`Self::command`], without deadlines that a busy machine would miss.
     pub(crate) fn patient_command(&self, args: &[&str]) -> Command {
         let mut command = self.command(args);
         command.env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
@@ -118,8 +177,8 @@ impl User {
         command
     }
 
-    /// `takeback ARGS`, of which some system calls fail: `rule` as strace's `inject=` has it, and
-    /// `only` for calls that concern this path.
+    /// `takeback ARGS` with failing system calls: `rule` is strace's `inject=`; `only` limits it to calls
+    /// about this path.
     pub(crate) fn with_failing(&self, rule: &str, only: Option<&str>, args: &[&str]) -> Answer {
         self.answer_of(self.failing(rule, only, args), "")
     }
@@ -166,7 +225,7 @@ impl User {
         tree(&self.work())
     }
 
-    /// Keeps folder and home as they are; the answer brings them back.
+    /// Copies folder and home; the returned closure restores them.
     pub(crate) fn backup(&self) -> impl Fn() {
         let folder = self.folder.path().to_owned();
         let copy = |from: PathBuf, to: PathBuf| {
@@ -196,8 +255,8 @@ impl User {
         if !self.is_root() {
             return;
         }
-        // Copied by another process: a descriptor of it in this one could find its way into any
-        // child that a test beside this starts, and a program that is open for writing does not run.
+        // Another process copies it: a descriptor open for writing in this one could leak into a child of
+        // a parallel test, and the kernel refuses to run a program that is open for writing.
         let folder = self.folder.path();
         let program = folder.join("takeback");
         let run = |command: &mut Command| assert!(command.status().expect("it runs").success());
@@ -209,7 +268,7 @@ impl User {
         run(Command::new("chmod").arg("0755").arg(folder));
     }
 
-    /// `takeback ARGS`, as the one to whom [`Self::drop_privileges`] gave everything.
+    /// `takeback ARGS` as the user of [`Self::drop_privileges`].
     pub(crate) fn unprivileged(&self, args: &[&str]) -> Answer {
         self.unprivileged_with_input(args, "")
     }
@@ -219,7 +278,7 @@ impl User {
         self.unprivileged_with(args, input, &[])
     }
 
-    /// As [`Self::unprivileged_with_input`], with more in its environment.
+    /// As [`Self::unprivileged_with_input`], with more variables.
     pub(crate) fn unprivileged_with(
         &self,
         args: &[&str],
@@ -237,8 +296,8 @@ impl User {
         self.answer_of(command, input)
     }
 
-    /// `takeback ARGS` as an ordinary user, killed at a system call: `rule` as strace's `inject=` has
-    /// it. Whether it came so far.
+    /// `takeback ARGS` as an ordinary user, killed at a system call: `rule` is strace's `inject=`. Whether
+    /// it got that far.
     pub(crate) fn killed_unprivileged(&self, rule: &str, args: &[&str]) -> bool {
         let (call, _) = rule.split_once(':').expect("a call and when");
         let mut tracer = Command::new("strace");
@@ -286,6 +345,27 @@ impl User {
         self.feed(&["record"], events).exited(0, &[events]);
     }
 
+    /// One turn of an agent in session `s`: a prompt, then a call of `tool` that makes `changes`. The call
+    /// announces `paths`, and its id is the message.
+    #[track_caller]
+    pub(crate) fn agent_turn(
+        &self,
+        message: &str,
+        text: &str,
+        (tool, paths): (&str, &[&str]),
+        changes: impl FnOnce(),
+    ) {
+        let event = |event: &str| json!({"event": event, "session": "s", "call": message});
+        let (mut prompt, mut before) = (event("prompt"), event("before_tool"));
+        prompt["message"] = json!(message);
+        prompt["text"] = json!(text);
+        before["tool"] = json!(tool);
+        before["paths"] = json!(paths);
+        self.record(&format!("{prompt}\n{before}"));
+        changes();
+        self.record(&format!("{}\n{}", event("after_tool"), event("turn_end")));
+    }
+
     /// `takeback ARGS` in another folder.
     pub(crate) fn takeback_in(&self, folder: &Path, args: &[&str]) -> Answer {
         let mut command = self.command(args);
@@ -293,7 +373,7 @@ impl User {
         self.answer_of(command, "")
     }
 
-    /// With `input` on standard input.
+    /// `takeback ARGS`, with `input` on standard input.
     pub(crate) fn feed(&self, args: &[&str], input: &str) -> Answer {
         self.answer_of(self.command(args), input)
     }
@@ -302,15 +382,15 @@ impl User {
     pub(crate) fn answer_of(&self, mut command: Command, input: &str) -> Answer {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
-        let told = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
-        // Who refuses at once may be gone before anything was said; its answer tells why.
-        if let Err(why) = told {
+        let written = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
+        // A command that refuses its arguments may exit before it reads.
+        if let Err(why) = written {
             assert_eq!(why.kind(), std::io::ErrorKind::BrokenPipe, "it listens");
         }
         self.answer(child.wait_with_output().expect("it ends"))
     }
 
-    /// How a command ends that need not end by itself.
+    /// The output of a command that a signal may end.
     pub(crate) fn output_of(&self, mut command: Command) -> Output {
         command.stdin(Stdio::null()).output().expect("it runs")
     }
@@ -325,7 +405,7 @@ impl User {
         }
     }
 
-    /// What differs from run to run, named instead: ids, times, the temporary folder.
+    /// Replaces what differs from run to run: ids and the temporary folder.
     pub(crate) fn normalize(&self, text: &str) -> String {
         let folder = fs::canonicalize(self.folder.path()).expect("it is there");
         let text = text.replace(&folder.display().to_string(), "FOLDER");
@@ -348,7 +428,7 @@ impl User {
     }
 
     /// A JSON answer, with ids and times as they are.
-    pub(crate) fn json(&self, args: &[&str]) -> serde_json::Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         let output = self.command(&[args, &["--json"]].concat()).output().expect("it runs");
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
             panic!("{args:?}: {error}: {}", String::from_utf8_lossy(&output.stderr))

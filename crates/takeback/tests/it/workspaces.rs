@@ -1,4 +1,4 @@
-//! Which folders are protected, forgetting one, and telling that one has moved.
+//! `workspaces`, `forget` and `relocate`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,13 +34,9 @@ fn stores(user: &User) -> Vec<String> {
 /// Sizes depend on the file system.
 fn without_sizes(text: &str) -> String {
     let words: Vec<&str> = text.split_inclusive([' ', '\n']).collect();
-    let mut told = String::new();
-    for (at, word) in words.iter().enumerate() {
-        let unit =
-            words.get(at + 1).is_some_and(|next| next.trim_end().trim_end_matches('.') == "KB");
-        told.push_str(if unit { "N " } else { word });
-    }
-    told
+    let is_unit = |next: &&str| next.trim_end().trim_end_matches('.') == "KB";
+    let word = |at: usize| if words.get(at + 1).is_some_and(is_unit) { "N " } else { words[at] };
+    (0..words.len()).map(word).collect()
 }
 
 #[test]
@@ -116,9 +112,7 @@ fn only_the_folder_that_is_named_is_forgotten_also_if_it_is_gone() {
     fs::remove_dir(&old).expect("it goes");
     fs::create_dir(old.with_file_name("here")).expect("a folder");
     let here = old.with_file_name("here");
-    let mut command = user.command(&["forget", old.to_str().expect("utf-8"), "-y"]);
-    command.current_dir(&here);
-    let answer = user.answer_of(command, "");
+    let answer = user.takeback_in(&here, &["forget", old.to_str().expect("utf-8"), "-y"]);
     assert_eq!((answer.code, stores(&user).len()), (0, 0), "{answer:?}");
 }
 
@@ -145,9 +139,7 @@ fn a_store_in_use_is_not_forgotten_and_does_not_move() {
     ");
     let (old, new) = (user.work(), move_away(&user, "moved"));
     fs::remove_dir(&old).expect("it goes");
-    let mut command = user.command(&["relocate", old.to_str().expect("utf-8")]);
-    command.current_dir(&new);
-    assert_eq!(user.answer_of(command, "").code, 11);
+    assert_eq!(user.takeback_in(&new, &["relocate", old.to_str().expect("utf-8")]).code, 11);
 }
 
 #[test]
@@ -168,11 +160,7 @@ fn a_folder_that_moved_keeps_its_history() {
     let old = user.work();
     let new = move_away(&user, "moved");
     fs::remove_dir(&old).expect("it goes");
-    let there = |args: &[&str]| {
-        let mut command = user.command(args);
-        command.current_dir(&new);
-        user.answer_of(command, "")
-    };
+    let there = |args: &[&str]| user.takeback_in(&new, args);
     let old = old.to_str().expect("utf-8");
     let answer = there(&["relocate", old, "--dry-run"]);
     insta::assert_snapshot!(answer.out, @"Would reconnect the store to FOLDER/moved  before: FOLDER/work");
@@ -188,10 +176,7 @@ fn a_folder_that_moved_keeps_its_history() {
     assert_eq!(read("a.txt"), "two\n");
     assert_eq!(there(&["verify"]).code, 0);
     assert_eq!(stores(&user).len(), 1);
-    assert_eq!(
-        user.command(&["workspaces"]).current_dir(&new).status().expect("it runs").code(),
-        Some(0)
-    );
+    assert_eq!(there(&["workspaces"]).code, 0);
     assert_eq!(there(&["relocate", old]).code, 10, "it no longer exists");
 }
 
@@ -204,12 +189,8 @@ fn an_interrupted_relocate_is_finished_by_the_next() {
     fs::remove_dir(&old).expect("it goes");
     fs::write(store.join("root"), fs::canonicalize(&new).expect("there").to_str().expect("utf-8"))
         .expect("the first step");
-    let mut command = user.command(&["relocate", old.to_str().expect("utf-8")]);
-    command.current_dir(&new);
-    assert_eq!(user.answer_of(command, "").code, 0);
-    let mut command = user.command(&["log"]);
-    command.current_dir(&new);
-    assert_eq!(user.answer_of(command, "").code, 0);
+    assert_eq!(user.takeback_in(&new, &["relocate", old.to_str().expect("utf-8")]).code, 0);
+    assert_eq!(user.takeback_in(&new, &["log"]).code, 0);
 }
 
 #[test]
@@ -231,11 +212,7 @@ fn moves_that_make_no_sense_are_refused() {
     user.takeback(&in_folder(&new, &["checkpoint"]));
     let gone = user.work().with_file_name("gone");
     fs::rename(user.work(), &gone).expect("it moves");
-    let run = |args: &[&str]| {
-        let mut command = user.command(args);
-        command.current_dir(&new);
-        user.answer_of(command, "")
-    };
+    let run = |args: &[&str]| user.takeback_in(&new, args);
     let answer = run(&["relocate", &old]);
     assert_eq!(answer.code, 2);
     insta::assert_snapshot!(answer.err, @r"
@@ -256,9 +233,7 @@ fn a_command_in_a_folder_that_moved_says_what_to_do() {
         let new = user.work().with_file_name(to);
         fs::create_dir_all(new.parent().expect("a folder")).expect("folders");
         fs::rename(user.work(), &new).expect("it moves");
-        let mut command = user.command(&["log"]);
-        command.current_dir(&new);
-        let answer = user.answer_of(command, "");
+        let answer = user.takeback_in(&new, &["log"]);
         fs::rename(&new, user.work()).expect("it moves back");
         assert_eq!(answer.code, 10);
         answer.err
@@ -279,12 +254,10 @@ fn a_command_in_a_folder_that_moved_says_what_to_do() {
       `takeback run -- CMD` or `takeback checkpoint` protects this folder.
       If FOLDER/work has moved here: `takeback relocate FOLDER/work`.
     ");
-    let mut command = user.command(&["log"]);
     let other = user.work().with_file_name("other");
     fs::create_dir(&other).expect("a folder");
     fs::rename(user.work(), user.work().with_file_name("gone")).expect("it moves");
-    command.current_dir(&other);
-    let answer = user.answer_of(command, "");
+    let answer = user.takeback_in(&other, &["log"]);
     assert!(!answer.err.contains("relocate"), "another folder altogether: {answer:?}");
 }
 
@@ -295,9 +268,7 @@ fn a_repository_that_moved_is_known_by_its_commit() {
     let new = user.work().with_file_name("renamed");
     fs::rename(user.work(), &new).expect("it moves");
     fs::create_dir(new.join("sub")).expect("a folder");
-    let mut command = user.command(&["log"]);
-    command.current_dir(new.join("sub"));
-    let answer = user.answer_of(command, "");
+    let answer = user.takeback_in(&new.join("sub"), &["log"]);
     assert_eq!(answer.code, 10);
     insta::assert_snapshot!(answer.err, @r"
     takeback: FOLDER/renamed is not protected

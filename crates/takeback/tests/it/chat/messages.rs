@@ -42,12 +42,8 @@ fn without_an_agent(user: &User) -> Terminal {
     let mut chat =
         user.terminal(80, 24).start(&["chat", "--agent", "claude", "--program", &program]);
     chat.sees("The agent has exited").says("/checkpoint before").sees("“before”");
-    let record = |line: &str| user.record(line);
-    record(r#"{"event":"prompt","session":"s","message":"m1","text":"make it two"}"#);
-    record(r#"{"event":"before_tool","session":"s","call":"c1","tool":"Edit","paths":["a.txt"]}"#);
-    user.write("a.txt", "two\n");
-    record(r#"{"event":"after_tool","session":"s","call":"c1"}"#);
-    record(r#"{"event":"turn_end","session":"s"}"#);
+    let edit = ("Edit", &["a.txt"][..]);
+    user.agent_turn("m1", "make it two", edit, || user.write("a.txt", "two\n"));
     chat.types(ESC).types(ESC).sees("[before]").types(DOWN).sees("> 1 ").types(ENTER);
     chat.sees("a.txt").types(ENTER).sees("Restore what?").types(ENTER);
     chat.sees("Restore failed: No active query session. Cannot restore checkpoint.");

@@ -17,20 +17,10 @@ fn after_two_prompts() -> User {
 }
 
 fn agent_writes(user: &User, number: u32, prompt: &str, files: &[(&str, &str)]) {
-    let record = |event: serde_json::Value| {
-        let answer = user.feed(&["record"], &event.to_string());
-        assert_eq!(answer.code, 0, "{answer:?}");
-    };
     let paths: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
-    let (message, call) = (format!("m{number}"), format!("c{number}"));
-    record(json!({ "event": "prompt", "session": "s", "message": message, "text": prompt }));
-    record(json!({ "event": "before_tool", "session": "s", "call": call, "tool": "Edit",
-        "paths": paths }));
-    for (path, text) in files {
-        user.write(path, text);
-    }
-    record(json!({ "event": "after_tool", "session": "s", "call": call }));
-    record(json!({ "event": "turn_end", "session": "s" }));
+    user.agent_turn(&format!("m{number}"), prompt, ("Edit", &paths), || {
+        files.iter().for_each(|(path, text)| user.write(path, text));
+    });
 }
 
 fn sits(user: &User, flags: &[&str]) -> Terminal {

@@ -272,16 +272,11 @@ fn session_with_list(user: &User, session: &str) -> PathBuf {
 /// As if it had been archived long ago, and nothing cleaned up since yesterday.
 fn archived_long_ago(user: &User, session: &str) {
     user.succeeds(&["session", "archive", session]);
-    let database = rusqlite::Connection::open(user.store().join("timeline.db")).expect("it opens");
     let day = 86_400_000_i64;
-    for sql in [
-        format!(
-            "UPDATE session SET archived_at = archived_at - 9 * {day} WHERE name = '{session}'"
-        ),
-        format!("UPDATE meta SET last_cleanup = last_cleanup - 2 * {day}"),
-    ] {
-        assert_eq!(database.execute(&sql, []).expect("it is done"), 1, "{sql}");
-    }
+    user.change_database(&format!(
+        "UPDATE session SET archived_at = archived_at - 9 * {day} WHERE name = '{session}'"
+    ));
+    user.change_database(&format!("UPDATE meta SET last_cleanup = last_cleanup - 2 * {day}"));
 }
 
 #[test]

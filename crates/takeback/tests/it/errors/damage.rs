@@ -3,13 +3,6 @@
 use std::fs;
 
 use super::after_an_agent;
-use crate::user::User;
-
-/// Alters the database by SQLite itself, which keeps its log as it is.
-fn alter(user: &User, sql: &str) {
-    let db = rusqlite::Connection::open(user.store().join("timeline.db")).expect("a database");
-    db.execute_batch(sql).expect("it is altered");
-}
 
 /// A mode is the end of an entry: 0644 becomes 0744.
 const FLIPPED: &str = "UPDATE change
@@ -19,7 +12,7 @@ const FLIPPED: &str = "UPDATE change
 #[test]
 fn a_flipped_mode_is_found_and_costs_that_file_alone() {
     let user = after_an_agent();
-    alter(&user, FLIPPED);
+    user.database().execute_batch(FLIPPED).expect("it is altered");
     let verified = user.exits(1, &["verify"]);
     insta::assert_snapshot!(verified.out, @"
     damaged  change 4 of a.txt in the store is damaged: it is not what was recorded

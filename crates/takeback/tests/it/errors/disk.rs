@@ -228,13 +228,7 @@ fn where_a_file_must_have_a_name_from_the_start() {
         };
         write("before");
         let before = user.tree();
-        let begin = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
-{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
-        user.record(begin);
-        write("by the agent");
-        let end = r#"{"event":"after_tool","session":"s","call":"c"}
-{"event":"turn_end","session":"s"}"#;
-        user.record(end);
+        user.agent_turn("m", "go", ("Bash", &[]), || write("by the agent"));
         let restore = user.backup();
         for error in ["ENOENT", "EXDEV", "EOPNOTSUPP"] {
             restore();

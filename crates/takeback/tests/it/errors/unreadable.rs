@@ -1,22 +1,10 @@
 //! Folders and files that cannot be read are never taken for unchanged: as an ordinary user.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::user::{Answer, User};
-
-fn set_mode(user: &User, path: &str, mode: u32) {
-    let path = user.work().join(path);
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode is set");
-}
-
-fn mode_of(user: &User, path: &str) -> u32 {
-    let path = user.work().join(path);
-    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
-}
 
 /// An ordinary user whose folder has a point.
 fn ordinary(files: &[(&str, &str)]) -> User {
@@ -61,10 +49,10 @@ fn an_agent_that_closes_a_folder_hides_nothing() {
     let preview = user.unprivileged(&["rewind", "@", "--dry-run"]);
     assert_eq!(preview.code, 4, "{preview:?}");
     assert!(preview.out.contains("made readable first"), "{preview:?}");
-    assert_eq!(mode_of(&user, "dir"), 0, "a preview changes nothing");
+    assert_eq!(user.mode("dir"), 0, "a preview changes nothing");
     let answer = user.unprivileged(&["rewind", "@", "-y"]);
     assert_eq!(answer.code, 0, "{answer:?}");
-    assert_eq!(mode_of(&user, "dir"), 0o755);
+    assert_eq!(user.mode("dir"), 0o755);
     assert_eq!(user.read("dir/a.txt"), "one\n");
     assert_eq!(user.read("dir/b.txt"), "two\n");
     assert_eq!(user.read("dir/sub/c.txt"), "three\n");
@@ -73,8 +61,8 @@ fn an_agent_that_closes_a_folder_hides_nothing() {
     // And back again: nothing of what stood there is lost.
     let answer = user.unprivileged(&["undo", "-y"]);
     assert_eq!(answer.code, 0, "{answer:?}");
-    assert_eq!(mode_of(&user, "dir"), 0);
-    set_mode(&user, "dir", 0o755);
+    assert_eq!(user.mode("dir"), 0);
+    user.set_mode("dir", 0o755);
     assert_eq!(user.read("dir/a.txt"), "agent\n");
     assert_eq!(user.read("dir/new.txt"), "new\n");
     assert!(!user.exists("dir/b.txt"));
@@ -87,7 +75,7 @@ fn a_closed_folder_in_a_closed_folder_is_opened_too() {
     assert_eq!(answer.code, 0, "{answer:?}");
     let answer = user.unprivileged(&["rewind", "@", "-y"]);
     assert_eq!(answer.code, 0, "{answer:?}");
-    assert_eq!((mode_of(&user, "dir"), mode_of(&user, "dir/sub")), (0o755, 0o755));
+    assert_eq!((user.mode("dir"), user.mode("dir/sub")), (0o755, 0o755));
     assert_eq!(user.read("dir/sub/c.txt"), "three\n");
 }
 
@@ -106,7 +94,7 @@ fn checkpoint_status_and_points_report_it() {
     let log = user.unprivileged(&["log"]);
     let line = log.out.lines().find(|line| line.contains("again")).unwrap_or_default();
     assert!(line.contains("4 not read"), "{log:?}");
-    set_mode(&user, "dir", 0o755);
+    user.set_mode("dir", 0o755);
     assert_eq!(user.unprivileged(&["checkpoint", "seen"]).code, 0);
 }
 
@@ -115,11 +103,11 @@ fn checkpoint_status_and_points_report_it() {
 fn the_persons_own_mode_stays() {
     let user = ordinary(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
     assert_eq!(run(&user, "echo agent > dir/a.txt").code, 0);
-    set_mode(&user, "dir", 0o000);
+    user.set_mode("dir", 0o000);
     let answer = user.unprivileged(&["rewind", "@", "-y"]);
     assert_eq!(answer.code, 0, "{answer:?}");
-    assert_eq!(mode_of(&user, "dir"), 0);
-    set_mode(&user, "dir", 0o755);
+    assert_eq!(user.mode("dir"), 0);
+    user.set_mode("dir", 0o755);
     assert_eq!((user.read("dir/a.txt"), user.read("dir/b.txt")), ("one\n".into(), "two\n".into()));
 }
 
@@ -133,18 +121,18 @@ fn names_without_their_files_are_no_evidence() {
     assert!(answer.err.contains("b.txt"), "{answer:?}");
     let answer = user.unprivileged(&["rewind", "@", "-y"]);
     assert_eq!(answer.code, 4, "the file's bytes cannot be kept: {answer:?}");
-    assert_eq!((mode_of(&user, "dir"), user.read("dir/a.txt").as_str()), (0o755, "one\n"));
+    assert_eq!((user.mode("dir"), user.read("dir/a.txt").as_str()), (0o755, "one\n"));
 }
 
 /// While it was closed, another call and a person may both have written: time alone decides nothing.
 #[test]
 fn what_changed_unseen_is_unclear_if_a_call_ran() {
     let user = ordinary(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
-    set_mode(&user, "dir", 0o000);
+    user.set_mode("dir", 0o000);
     assert_eq!(user.unprivileged(&["checkpoint"]).code, 3);
     let script = "chmod 755 dir; echo two > dir/a.txt; chmod 000 dir; sleep 0.3";
     assert_eq!(run(&user, script).code, 0);
-    set_mode(&user, "dir", 0o755);
+    user.set_mode("dir", 0o755);
     let answer = user.unprivileged(&["rewind", "start", "-y"]);
     assert_eq!(answer.code, 4, "{answer:?}");
     assert!(answer.out.contains("unclear"), "{answer:?}");
@@ -157,7 +145,7 @@ fn what_changed_unseen_is_the_persons_if_no_call_ran() {
     let user = ordinary(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
     assert_eq!(run(&user, "chmod 000 dir").code, 0);
     std::thread::sleep(Duration::from_millis(600));
-    set_mode(&user, "dir", 0o755);
+    user.set_mode("dir", 0o755);
     user.write("dir/a.txt", "mine\n");
     let answer = user.unprivileged(&["rewind", "start", "-y"]);
     // Whether the agent had changed it before is not known, and that is said.
@@ -199,7 +187,7 @@ fn a_root_that_cannot_be_read_is_an_error() {
     let answer = run(&user, "echo agent > a.txt; chmod 000 .");
     assert_eq!(answer.code, 0, "{answer:?}");
     assert!(answer.err.contains("cannot scan"), "{answer:?}");
-    set_mode(&user, ".", 0o755);
+    user.set_mode(".", 0o755);
     let answer = user.unprivileged(&["rewind", "@", "-y"]);
     assert_eq!(answer.code, 4, "the end of the command was not seen: {answer:?}");
     assert!(answer.out.contains("unclear   a.txt"), "{answer:?}");
@@ -212,7 +200,7 @@ fn a_crash_while_it_is_open_puts_the_mode_right() {
     assert!(user.killed_unprivileged("renameat2:signal=SIGKILL:when=1", &["rewind", "@", "-y"]));
     let answer = user.unprivileged(&["recover"]);
     assert_eq!(answer.code, 0, "{answer:?}");
-    assert_eq!(mode_of(&user, "dir"), 0o755);
+    assert_eq!(user.mode("dir"), 0o755);
     assert_eq!(user.read("dir/a.txt"), "one\n");
 }
 
@@ -224,14 +212,14 @@ fn a_crash_at_any_moment_leaves_no_folder_open() {
         let user = damaged();
         let rule = format!("fsync,fdatasync:signal=SIGKILL:when={at}");
         let was_killed = user.killed_unprivileged(&rule, &["rewind", "@", "-y"]);
-        let was_open = mode_of(&user, "dir") == 0o700;
+        let was_open = user.mode("dir") == 0o700;
         let answer = user.unprivileged(&["recover"]);
-        let mode = mode_of(&user, "dir");
+        let mode = user.mode("dir");
         assert!(matches!(mode, 0 | 0o755), "{at}: {mode:o} {answer:?}");
         was_closed_again |= was_open && mode == 0;
         let answer = user.unprivileged(&["rewind", "@", "-y"]);
         assert!(matches!(answer.code, 0 | 5), "{at}: {answer:?}");
-        assert_eq!((mode_of(&user, "dir"), user.read("dir/a.txt").as_str()), (0o755, "one\n"));
+        assert_eq!((user.mode("dir"), user.read("dir/a.txt").as_str()), (0o755, "one\n"));
         if !was_killed {
             break;
         }

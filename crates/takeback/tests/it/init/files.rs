@@ -173,8 +173,7 @@ fn a_path_of_this_machine_in_a_project_is_pointed_out() {
     const DOUBT: &str = "others who use this project need takeback at the same path";
     let user = with_agents(&[("claude", "2")]);
     let project = ["init", "-y", "--scope", "project"];
-    let said =
-        |args: &[&str]| takeback(&user, args).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = |args: &[&str]| takeback(&user, args).unwrapped();
     assert!(said(&["init", "--dry-run", "--scope", "project"]).contains(DOUBT));
     assert!(!said(&["init", "--dry-run"]).contains(DOUBT), "it is the user's own");
     let next = json(&user, &project)["next"][0].to_string();

@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::wire::{Client, SocketServer, connect, stdio};
-use crate::user::User;
+use crate::user::{User, until};
 
 #[test]
 fn a_hundred_clients_record_and_rewind_at_once() {
@@ -201,11 +201,7 @@ fn a_client_that_hangs_up_ends_its_own_calls_alone() {
     }));
     assert_eq!(open_in(&user, &user.work()), (json!(2), json!(2)));
     drop(first);
-    let begun = Instant::now();
-    while second.call("status", &json!({}))["openCalls"] != 1 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "its call is still open");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("its call is closed", || second.call("status", &json!({}))["openCalls"] == 1);
     user.write("a.txt", "mine\n");
     second.record(&json!({ "event": "after_tool", "session": "t", "call": "d" }));
     let shown = second.call("point:show", &json!({}));

@@ -5,22 +5,12 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::json;
 
 use super::wire::{SocketServer, connect};
-use crate::user::User;
-
-/// Waits, as long as it may take on a slow machine.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < patience, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
+use crate::user::{User, until};
 
 #[test]
 fn a_socket_is_the_users_alone_and_goes_with_its_server() {

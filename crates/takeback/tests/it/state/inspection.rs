@@ -303,9 +303,7 @@ fn a_damaged_checkpoint_is_named_and_others_are_not_its_victims() {
     let user = User::new();
     user.saved(3);
     user.succeeds(&["verify"]);
-    let database =
-        rusqlite::Connection::open(user.store().join("timeline.db")).expect("the database");
-    database.execute("UPDATE step SET body = x'00' WHERE step = 2", []).expect("a row");
+    user.change_database("UPDATE step SET body = x'00' WHERE step = 2");
     let damaged = user.exits(1, &["state", "show", "ckpt-e-2"]);
     insta::assert_snapshot!(damaged.err, @"
     takeback: ckpt-e-2.a1 is damaged: it ends too early
