@@ -1,4 +1,4 @@
-//! A rewind while an agent is at work: it is said, and asked.
+//! A rewind while an agent is at work says so, and asks.
 
 use serde_json::{Value, json};
 
@@ -13,18 +13,18 @@ fn prompt(text: &str) -> Value {
 
 fn edit(user: &User, recorder: &mut Recorder, text: &str) {
     let edit = |event: &str| json!({"event": event, "session": "s", "call": text, "tool": "Edit", "paths": ["a.txt"]});
-    recorder.tell(&edit("before_tool"));
+    recorder.record(&edit("before_tool"));
     user.write("a.txt", text);
-    recorder.tell(&edit("after_tool"));
+    recorder.record(&edit("after_tool"));
 }
 
-/// An agent that has edited `a.txt`, and whose command runs.
+/// An agent that has edited `a.txt`, and whose command is running.
 fn at_work(user: &User, agent: &Agent) -> Recorder {
     let pid = agent.pid().to_string();
     let mut recorder = Recorder::start(user, &["--pid", &pid]);
-    recorder.tell(&prompt("go"));
+    recorder.record(&prompt("go"));
     edit(user, &mut recorder, "agent\n");
-    recorder.tell(&before("s", "c"));
+    recorder.record(&before("s", "c"));
     recorder
 }
 
@@ -45,7 +45,7 @@ fn an_open_call_is_named_and_asked_about() {
     let said = "s was at work (Bash was running). What it writes after the rewind is kept.";
     assert!(done.out.contains(said), "{done:?}");
     edit(&user, &mut recorder, "agent again\n");
-    recorder.tell(&before("s", "d"));
+    recorder.record(&before("s", "d"));
     let done = user.json(&["rewind", "go", "-y"]);
     assert_eq!(
         (&done["atWork"][0]["session"], &done["atWork"][0]["tool"]),
@@ -59,14 +59,14 @@ fn an_agent_that_is_done_or_dead_is_not_at_work() {
     let user = User::with(&[("a.txt", "one\n")]);
     let agent = Agent::start();
     let mut recorder = at_work(&user, &agent);
-    recorder.tell(&json!({"event": "after_tool", "session": "s", "call": "c"}));
+    recorder.record(&json!({"event": "after_tool", "session": "s", "call": "c"}));
     let told = user.json(&["rewind", "go", "--dry-run"]);
     assert_eq!(told["atWork"][0]["tool"], Value::Null, "it may call the next tool: {told}");
     assert_eq!(told["atWork"][0]["session"], "s");
-    recorder.tell(&json!({"event": "turn_end", "session": "s"}));
+    recorder.record(&json!({"event": "turn_end", "session": "s"}));
     assert_eq!(user.json(&["rewind", "go", "--dry-run"]).get("atWork"), None, "its turn is over");
-    recorder.tell(&prompt("again"));
-    recorder.tell(&before("s", "d"));
+    recorder.record(&prompt("again"));
+    recorder.record(&before("s", "d"));
     assert!(user.json(&["rewind", "go", "--dry-run"]).get("atWork").is_some());
     let told = user.takeback(&["rewind", "go", "--dry-run"]);
     assert!(told.out.contains("s is at work (Bash is running)"), "{told:?}");

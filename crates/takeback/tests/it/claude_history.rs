@@ -1,4 +1,4 @@
-//! What Claude Code kept itself, imported: from recordings of two of its versions.
+//! Import of Claude Code's own history, from recordings of two of its versions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::user::{Answer, User, unwrapped};
 
 const VERSIONS: [&str; 2] = ["2.1.197", "2.1.325"];
 
-/// A user in whose folder Claude Code history.
+/// A user in whose folder Claude Code has worked.
 struct ClaudeHistory {
     user: User,
-    /// The message of each prompt, in order; that of the fork last.
+    /// The message id of each prompt, in order; the fork's last.
     messages: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ fn dashed(c: char) -> char {
     if c.is_ascii_alphanumeric() { c } else { '-' }
 }
 
-/// Copies a folder; what was recorded in `/home/user/project` is said of `work`.
+/// Copies a folder, and replaces `/home/user/project` in transcripts by `work`.
 fn copy(from: &Path, to: &Path, work: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("it is recorded") {
@@ -112,7 +112,7 @@ fn prompts_become_points_and_a_second_import_adds_nothing() {
 }
 
 #[test]
-fn a_point_has_the_files_that_stood_at_its_prompt() {
+fn a_point_has_the_files_of_its_prompt() {
     for version in VERSIONS {
         let history = ClaudeHistory::with(version);
         let user = &history.user;
@@ -168,7 +168,7 @@ fn a_point_has_the_files_that_stood_at_its_prompt() {
 }
 
 #[test]
-fn a_rewind_takes_back_what_claude_did_and_leaves_what_a_person_wrote() {
+fn a_rewind_takes_back_claudes_work_and_keeps_the_users() {
     for version in VERSIONS {
         let history = ClaudeHistory::with(version);
         let user = &history.user;
@@ -192,7 +192,7 @@ fn a_rewind_takes_back_what_claude_did_and_leaves_what_a_person_wrote() {
 }
 
 #[test]
-fn a_receipt_says_how_to_cut_the_conversation() {
+fn the_receipt_says_how_to_cut_the_conversation() {
     let history = ClaudeHistory::with("2.1.325");
     let user = &history.user;
     history.import();
@@ -239,7 +239,7 @@ fn a_receipt_says_how_to_cut_the_conversation() {
     );
     assert_eq!(cut(fourth)["messageId"], fourth.as_str());
     assert_ne!(cut(fork)["session"], session.as_str());
-    // A part of the files: the agent need not forget the rest.
+    // After a rewind of some files only, the agent need not forget anything.
     let part = user.json(&["rewind", second, "--path", "a.txt", "-y"]);
     assert_eq!(part["conversation"], Value::Null);
     let said = user.takeback(&["rewind", second, "-y"]).out;
@@ -257,7 +257,7 @@ fn a_receipt_says_how_to_cut_the_conversation() {
 }
 
 #[test]
-fn what_does_not_come_along_is_said() {
+fn skipped_files_are_reported() {
     let history = ClaudeHistory::with("2.1.325");
     let user = &history.user;
     let copies = user.home().join(".claude/file-history");
@@ -290,7 +290,7 @@ fn what_does_not_come_along_is_said() {
 }
 
 #[test]
-fn files_outside_come_along_if_they_are_asked_for() {
+fn files_outside_are_imported_on_request() {
     let history = ClaudeHistory::with("2.1.197");
     let user = &history.user;
     let told = user.json(&["import", "--from", "claude", "--include-ignored"]);
@@ -339,7 +339,7 @@ fn a_prompt_that_was_recorded_here_is_not_imported_again() {
 }
 
 #[test]
-fn the_real_program_works_and_its_work_is_imported() {
+fn the_real_programs_work_is_imported() {
     let Some(program) = program() else { return };
     let user = User::with(&[("a.txt", "one\ntwo\n")]);
     let model = ModelServer::start();

@@ -1,10 +1,10 @@
-//! What is covered and what is not, and that only you can change that.
+//! What is covered and what is not; only the user can change that.
 
 use serde_json::json;
 
 use crate::user::User;
 
-/// What `status` says of what is covered, its first lines left out.
+/// What `status` says about coverage, without the lines that depend on the machine.
 fn not_covered(user: &User) -> String {
     let told = user.takeback(&["status"]).out;
     let lines: Vec<&str> = told.lines().filter(|line| !line.contains("kept in")).collect();
@@ -16,7 +16,7 @@ fn agent(user: &User, changes: impl FnOnce(&User)) {
 }
 
 #[test]
-fn ignored_files_that_matter_come_back_and_what_can_be_made_again_is_not_copied() {
+fn precious_ignored_files_are_restored_and_build_output_is_not_copied() {
     let user = User::with(&[
         (".gitignore", ".env\n*.db\nsettings.local.json\nnode_modules/\ntarget/\n"),
         (".env", "SECRET=1\n"),
@@ -63,7 +63,7 @@ fn ignored_files_that_matter_come_back_and_what_can_be_made_again_is_not_copied(
 }
 
 #[test]
-fn what_is_over_the_budget_is_listed_with_the_reason() {
+fn files_over_the_budget_are_listed_with_the_reason() {
     let user = User::with(&[
         (".gitignore", "*.db\nbuild/\n"),
         ("a.db", "12345678"),
@@ -124,9 +124,9 @@ fn a_large_folder_does_not_hold_up_status() {
     assert!(not_covered(&user).contains("node_modules (at least 0 B)"), "{}", not_covered(&user));
 }
 
-/// An agent, or a repository, writes whatever rules it likes.
+/// An agent or a repository may write any rules.
 #[test]
-fn rules_of_a_project_uncover_nothing_that_is_known_and_delete_nothing() {
+fn a_projects_rules_neither_uncover_known_files_nor_delete_any() {
     let user = User::with(&[
         ("a.txt", "a\n"),
         ("lib/b.txt", "b\n"),
@@ -166,7 +166,7 @@ fn rules_of_a_project_uncover_nothing_that_is_known_and_delete_nothing() {
     }
 }
 
-/// The folder is ignored, its files are small: an agent deletes one, and the rewind has it.
+/// In an ignored folder with small files, an agent deletes one, and a rewind restores it.
 #[test]
 fn small_files_in_ignored_folders_are_covered_and_listed() {
     let user = User::with(&[
@@ -202,7 +202,7 @@ fn small_files_in_ignored_folders_are_covered_and_listed() {
         told["ignoredFolders"],
         json!([{ "filePath": "data", "files": 2, "bytes": 8, "notCovered": 1 }])
     );
-    // Beyond the budget a change is noticed, and said.
+    // A change beyond the budget is noticed and reported.
     std::thread::sleep(std::time::Duration::from_millis(30));
     user.takeback(&["checkpoint"]);
     agent(&user, |user| user.write("data/large.bin", "changed by the agent"));
@@ -211,9 +211,9 @@ fn small_files_in_ignored_folders_are_covered_and_listed() {
     assert_eq!(user.read("data/large.bin"), "changed by the agent");
 }
 
-/// A rewind keeps new files in ignored folders, as it keeps build output. The commands that see them say so.
+/// A rewind keeps new files in ignored folders, like build output, and the commands report them.
 #[test]
-fn what_is_new_in_an_ignored_folder_is_kept_and_said() {
+fn new_files_in_an_ignored_folder_are_kept_and_reported() {
     let user = User::with(&[(".gitignore", "data/\n"), ("data/x.csv", "1\n"), ("a.txt", "a\n")]);
     user.succeeds(&["checkpoint"]);
     let make = "mkdir data/made && touch data/made/1 data/made/2 data/new.csv";

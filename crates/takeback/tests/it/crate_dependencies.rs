@@ -1,4 +1,4 @@
-//! Crates point one way.
+//! Crates depend on each other in one direction.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A store that was deleted: the new one that takes its place does not hide it.
+//! The new store that replaces a deleted one does not hide the loss.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,8 +18,8 @@ fn markers(user: &User) -> Vec<PathBuf> {
     files.map(|file| file.expect("it has a name").path()).collect()
 }
 
-/// Times as such, on one line.
-fn untimed(text: &str) -> String {
+/// On one line, with zeros for the digits of times.
+fn without_times(text: &str) -> String {
     let is_time = |word: &&str| word.starts_with("20") || word.matches(':').count() == 2;
     let words = text.split_whitespace();
     let words = words.map(|word| {
@@ -54,23 +54,26 @@ fn an_agent_that_deletes_the_home_is_reported_until_you_acknowledge_it() {
     fs::remove_dir_all(user.home().join(".takeback")).expect("it goes");
     let told =
         session.run("PostToolUse", &bash("c2")).system_message().expect("it is told at once");
-    insta::assert_snapshot!(untimed(&told), @"Takeback: the history of FOLDER/work is gone: its store ~/.takeback/workspaces/work-LONG-ID, made 0000-00-00 00:00:00, no longer exists; an empty one was made 0000-00-00 00:00:00. `takeback doctor --acknowledge` stops this report, once you know why.");
+    insta::assert_snapshot!(without_times(&told), @"Takeback: the history of FOLDER/work is gone: its store ~/.takeback/workspaces/work-LONG-ID, made 0000-00-00 00:00:00, no longer exists; an empty one was made 0000-00-00 00:00:00. `takeback doctor --acknowledge` stops this report, once you know why.");
     session.stop();
     let log = fs::read_to_string(user.home().join(".takeback/logs/hooks.log")).expect("a log");
     assert!(log.contains("is gone"), "{log}");
-    // An end without its beginning is noticed for itself.
+    // The end of a call without its beginning is reported, too.
     assert!(log.contains("the beginning of a call (Bash) was not recorded"), "{log}");
     let doctor = user.exits(1, &["doctor"]);
-    let told = untimed(&doctor.out);
+    let told = without_times(&doctor.out);
     assert!(told.contains("✗ the history of FOLDER/work is gone"), "{told}");
     assert!(told.contains("doctor --acknowledge"), "{told}");
     let status = user.takeback(&["status"]);
-    assert!(untimed(&status.out).contains("The history of FOLDER/work is gone"), "{status:?}");
+    assert!(
+        without_times(&status.out).contains("The history of FOLDER/work is gone"),
+        "{status:?}"
+    );
     let status = user.json(&["status"]);
     assert_eq!(status["historyGone"]["root"], json!(user.work().canonicalize().expect("there")));
     let log = user.succeeds(&["log"]);
     assert!(log.err.contains("is gone"), "{log:?}");
-    // The next session is told as well.
+    // The next session gets the message as well.
     let next = Session::of(&user, "t");
     assert!(next.run("SessionStart", &json!({"source": "startup"})).system_message().is_some());
     next.stop();
@@ -82,7 +85,7 @@ fn an_agent_that_deletes_the_home_is_reported_until_you_acknowledge_it() {
 }
 
 #[test]
-fn whatever_of_it_is_deleted() {
+fn any_deleted_part_is_reported() {
     for deleted in [".takeback", ".takeback/workspaces", "STORE", "STORE/timeline.db"] {
         let user = User::with(&[("a.txt", "one\n")]);
         let session = at_work(&user);
@@ -102,7 +105,7 @@ fn whatever_of_it_is_deleted() {
         let doctor = user.takeback(&["doctor"]);
         assert_eq!(doctor.code, 1, "{deleted}, before anything is recorded: {doctor:?}");
         let status = user.takeback(&["status"]);
-        // What is left of a store is not taken for none.
+        // The rest of a store does not count as no store.
         let is_left = deleted.ends_with("timeline.db");
         assert_eq!(status.code, if is_left { 1 } else { 10 }, "{deleted}: {status:?}");
         assert!(status.err.contains("is gone"), "{deleted}: {status:?}");
@@ -113,7 +116,7 @@ fn whatever_of_it_is_deleted() {
 }
 
 #[test]
-fn a_marker_is_small_and_private_and_goes_with_what_you_delete_yourself() {
+fn a_marker_is_small_and_private_and_is_removed_by_forget() {
     let user = User::with(&[("a.txt", "one\n")]);
     user.succeeds(&["checkpoint"]);
     let marker = markers(&user);
@@ -135,7 +138,7 @@ fn a_marker_is_small_and_private_and_goes_with_what_you_delete_yourself() {
 }
 
 #[test]
-fn a_store_that_moves_takes_its_marker_along() {
+fn relocate_moves_the_marker() {
     let user = User::with(&[("a.txt", "one\n")]);
     user.succeeds(&["checkpoint"]);
     let (old, new) =
@@ -171,10 +174,10 @@ fn two_homes_have_a_marker_each() {
     assert_eq!(user.takeback(&["doctor"]).code, 1, "it is another home's");
 }
 
-/// An agent starts several hooks at once, and each of them may be the one that makes the store. Here the
-/// first one is held up when it is about to give the store its id.
+/// An agent starts several hooks at once, and any of them may create the store. Here the first one is delayed
+/// just before it writes the store's id.
 #[test]
-fn those_who_make_a_store_at_once_make_one() {
+fn processes_that_create_a_store_at_once_create_one() {
     let user = User::with(&[("a.txt", "one\n")]);
     let quiet = |answer: Answer| assert_eq!((answer.code, answer.err.as_str()), (0, ""));
     std::thread::scope(|scope| {
@@ -197,14 +200,14 @@ fn a_store_of_an_earlier_version_gets_an_id_and_a_marker() {
     assert_eq!(markers(&user).len(), 1);
     assert!(user.store().join("id").exists());
     user.succeeds(&["doctor"]);
-    // An earlier version that makes the store anew gives it no id.
+    // An earlier version that recreates the store gives it no id.
     fs::remove_file(user.store().join("id")).expect("it goes");
     assert!(user.takeback(&["log"]).err.contains("is gone"));
     user.exits(1, &["doctor"]);
 }
 
 #[test]
-fn recording_goes_on_without_a_place_for_markers() {
+fn recording_works_without_markers() {
     let user = User::with(&[("a.txt", "one\n")]);
     fs::create_dir_all(user.home().join(".local")).expect("a folder");
     fs::write(user.home().join(".local/state"), "a file\n").expect("a file");
@@ -212,13 +215,13 @@ fn recording_goes_on_without_a_place_for_markers() {
     session.stop();
     assert_eq!(user.takeback(&["log"]).err, "");
     let doctor = user.takeback(&["doctor"]);
-    let told = untimed(&doctor.out);
+    let told = without_times(&doctor.out);
     assert_eq!(doctor.code, 0, "{told}");
     assert!(told.contains("! a deleted store would go unnoticed"), "{told}");
 }
 
 #[test]
-fn a_store_that_may_not_be_read_is_not_gone() {
+fn an_unreadable_store_is_not_reported_as_deleted() {
     let user = User::with(&[("a.txt", "one\n")]);
     user.succeeds(&["checkpoint"]);
     user.drop_privileges();

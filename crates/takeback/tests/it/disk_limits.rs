@@ -1,4 +1,4 @@
-//! What a user sees of the limits on disk.
+//! Limits on disk usage, as a user sees them.
 
 use serde_json::Value;
 
@@ -16,21 +16,21 @@ fn noise(seed: u64) -> String {
     letters.take(50_000).collect()
 }
 
-fn points(user: &User, from: u64, count: u64) {
+fn make_points(user: &User, from: u64, count: u64) {
     for number in from..from + count {
         user.write("a.txt", &noise(number));
         user.succeeds(&["checkpoint"]);
     }
 }
 
-fn listed(user: &User) -> usize {
+fn count_points(user: &User) -> usize {
     user.json(&["log", "-n", "1000"]).as_array().expect("a list").len()
 }
 
 #[test]
 fn a_store_is_cleaned_up_to_its_limit() {
     let user = User::with(&[("a.txt", "first\n")]);
-    points(&user, 0, 20);
+    make_points(&user, 0, 20);
     user.set(r#"{"maxStoreBytes": 700000}"#);
     let status = user.json(&["status"]);
     assert_eq!(status["maxStoreBytes"], 700_000);
@@ -42,47 +42,47 @@ fn a_store_is_cleaned_up_to_its_limit() {
     let du = user.json(&["du"]);
     assert!(du["storeBytes"].as_u64().expect("a number") <= 700_000, "{du}");
     assert_eq!((&du["over"], &du["maxHomeBytes"]), (&Value::Null, &Value::from(20_u64 << 30)));
-    assert!((3..20).contains(&listed(&user)));
+    assert!((3..20).contains(&count_points(&user)));
     user.succeeds(&["verify"]);
 }
 
 #[test]
-fn what_is_pinned_is_said_to_be_in_the_way() {
+fn pinned_points_are_named_if_they_exceed_the_limit() {
     let user = User::with(&[("a.txt", "first\n")]);
-    points(&user, 0, 3);
+    make_points(&user, 0, 3);
     user.takeback(&["pin", "@~1"]);
-    points(&user, 3, 2);
+    make_points(&user, 3, 2);
     user.set(r#"{"maxStoreBytes": 100000}"#);
     let answer = user.succeeds(&["cleanup"]);
     let said = answer.out.lines().nth(1).expect("a second line");
     assert!(said.starts_with("Over maxStoreBytes (100.0 KB) by "), "{said}");
     assert!(said.contains(", pinned and labelled points 4"), "{said}");
-    assert_eq!(listed(&user), 2, "the pinned and the newest");
+    assert_eq!(count_points(&user), 2, "the pinned and the newest");
     for command in ["status", "du", "doctor"] {
         let answer = user.succeeds(&[command]);
         let told = answer.unwrapped();
         assert!(told.contains("over maxStoreBytes (100.0 KB) by "), "{command}: {told}");
         assert!(told.contains("recording continues"), "{command}: {told}");
     }
-    points(&user, 5, 1);
-    assert_eq!(listed(&user), 3, "it does");
+    make_points(&user, 5, 1);
+    assert_eq!(count_points(&user), 3, "it does");
 }
 
 #[test]
-fn too_large_a_store_is_cleaned_up_when_something_is_begun() {
+fn a_store_over_its_limit_is_cleaned_up_by_the_next_recording() {
     let user = User::with(&[("a.txt", "first\n")]);
-    points(&user, 0, 20);
+    make_points(&user, 0, 20);
     user.set(r#"{"maxStoreBytes": 700000}"#);
-    points(&user, 20, 1);
-    assert_eq!(listed(&user), 21, "it was done within the hour");
+    make_points(&user, 20, 1);
+    assert_eq!(count_points(&user), 21, "it was done within the hour");
     user.change_database("UPDATE meta SET last_cleanup = last_cleanup - 4000000");
     let begun = user.takeback(&["run", "--", "true"]);
     assert!(begun.err.starts_with("takeback: Removed "), "{begun:?}");
-    assert!(listed(&user) < 20);
+    assert!(count_points(&user) < 20);
 }
 
 #[test]
-fn the_store_used_longest_ago_gives_way_for_the_home() {
+fn the_least_recently_used_store_is_cleaned_up_first() {
     let user = User::new();
     let folder = |name: &str| {
         let folder = user.work().join(name);
@@ -95,10 +95,10 @@ fn the_store_used_longest_ago_gives_way_for_the_home() {
             user.write(&format!("{at}/a.txt"), &noise(seed + number));
             user.succeeds(&["-C", at, "checkpoint"]);
         }
-        // Nothing is left on its way into the log.
+        // So that nothing is left in the inbox.
         user.succeeds(&["-C", at, "cleanup"]);
     }
-    // What SQLite has not tidied up yet is not what this is about.
+    // So that SQLite's own unused space does not count.
     for at in [&gone, &old, &new] {
         user.succeeds(&["-C", at, "cleanup"]);
     }
@@ -126,8 +126,7 @@ fn the_store_used_longest_ago_gives_way_for_the_home() {
     assert_eq!(user.json(&["workspaces"])[0]["points"], 8, "it may have moved");
 }
 
-/// A home on a disk of 24 MB, for one test and whatever it starts; `None`: this system lets no user
-/// have one.
+/// Runs a script with a home on a disk of 24 MB. `None` if this system does not let users mount one.
 #[expect(clippy::print_stderr, reason = "a skipped test must show in the output")]
 fn on_a_small_disk(user: &User, script: &str) -> Option<std::process::Output> {
     let alone = |script: &str| {
@@ -146,7 +145,7 @@ fn on_a_small_disk(user: &User, script: &str) -> Option<std::process::Output> {
 }
 
 #[test]
-fn a_disk_without_any_room_gets_some_from_a_clean_up() {
+fn a_clean_up_works_on_a_full_disk() {
     let user = User::with(&[("a.txt", "first\n")]);
     for number in 0..1500 {
         user.write(&format!("many/file-{number}"), &format!("{number}\n"));
@@ -178,9 +177,9 @@ fn a_disk_without_any_room_gets_some_from_a_clean_up() {
     assert!(after < before / 2, "{before} KB to {after} KB");
 }
 
-/// Two processes at once: one records turn by turn, the other keeps collecting.
+/// One process records turn by turn while another keeps cleaning up.
 #[test]
-fn a_recorder_loses_nothing_beside_a_collection() {
+fn a_recorder_loses_nothing_during_a_clean_up() {
     const TURNS: u64 = 25;
     let user = User::with(&[("a.txt", "first\n")]);
     let prompt = |n: u64| {
@@ -209,7 +208,7 @@ fn a_recorder_loses_nothing_beside_a_collection() {
             };
             let answer = user.answer_of(command, &[prompt(n), call("before_tool")].join("\n"));
             assert_eq!(answer.code, 0, "{answer:?}");
-            // One text that is new, and one that was there before and may just be going.
+            // One new text, and one from an earlier turn that may be collected right now.
             user.write("new.txt", &noise(n));
             user.write("old.txt", &noise(n % 3));
             let mut command = user.command(&["record"]);

@@ -1,4 +1,4 @@
-//! `doctor`: that hooks stand somewhere is not enough.
+//! `doctor`: hooks in a settings file are not enough; they must run.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use crate::init::{bin, program, takeback, with_agents};
 use crate::user::User;
 
 #[test]
-fn each_state_has_its_words() {
+fn each_state_has_its_message() {
     let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
     let mut told = String::new();
     let mut doctor = |title: &str| {
@@ -72,7 +72,7 @@ fn each_state_has_its_words() {
     ");
 }
 
-/// How long the names of temporary folders are differs from system to system.
+/// The length of the temporary folder's name, and so the size, differs between systems.
 fn without_sizes(told: &str) -> String {
     let line = |line: &str| match line.split_once("~/.takeback: ") {
         Some((before, after)) if after.ends_with("in 0 workspaces") => {
@@ -83,7 +83,7 @@ fn without_sizes(told: &str) -> String {
     told.lines().map(line).collect()
 }
 
-/// A trace of a session of Claude Code's, this old.
+/// Writes the heartbeat of a Claude Code session of this age.
 fn leave_trace(user: &User, session: &str, age: Duration, problem: Option<&str>) {
     let folder = user.home().join(".takeback/hooks/claude");
     fs::create_dir_all(&folder).expect("a folder");
@@ -99,7 +99,7 @@ fn leave_trace(user: &User, session: &str, age: Duration, problem: Option<&str>)
 }
 
 #[test]
-fn what_went_wrong_lately_is_told_whichever_session_it_was() {
+fn recent_problems_of_every_session_are_reported() {
     const HOUR: Duration = Duration::from_secs(60 * 60);
     let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
     assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
@@ -132,14 +132,14 @@ fn what_went_wrong_lately_is_told_whichever_session_it_was() {
 }
 
 #[test]
-fn only_files_are_read() {
+fn only_regular_files_are_read() {
     let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
     assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
     let pipe = |path: std::path::PathBuf| {
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         assert!(Command::new("mkfifo").arg(path).status().expect("it runs").success());
     };
-    // Whatever is read beside the settings with the hooks.
+    // All other files that `doctor` reads.
     pipe(user.work().join(".claude/settings.local.json"));
     pipe(user.home().join(".claude/projects/-work/s.jsonl"));
     let answer = takeback(&user, &["doctor"]);
@@ -152,7 +152,7 @@ fn only_files_are_read() {
 }
 
 #[test]
-fn a_session_without_a_sign_of_life_is_found() {
+fn a_session_without_a_heartbeat_is_found() {
     let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
     assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
     let project = user.home().join(".claude/projects/-work");
@@ -175,7 +175,7 @@ fn a_session_without_a_sign_of_life_is_found() {
 }
 
 #[test]
-fn agents_that_do_not_trust_hooks_are_named() {
+fn untrusted_hooks_are_reported() {
     let user = with_agents(&[("codex", "codex-cli 0.166.0"), ("copilot", "1.0.102")]);
     assert_eq!(takeback(&user, &["init", "-y", "--agent", "codex"]).code, 0);
     let project = ["init", "-y", "--agent", "copilot", "--scope", "project"];
@@ -229,7 +229,7 @@ fn agents_that_do_not_trust_hooks_are_named() {
 }
 
 #[test]
-fn the_real_program_is_seen_to_run_them_and_not_to() {
+fn the_real_program_shows_whether_hooks_run() {
     let Some(program) = setup::program() else { return };
     let user = User::with(&[("a.txt", "1\n")]);
     let model = ModelServer::start();
@@ -267,7 +267,7 @@ fn the_real_program_is_seen_to_run_them_and_not_to() {
     let text = fs::read_to_string(&settings).expect("settings");
     let off = text.replacen('{', "{\n  \"disableAllHooks\": true,", 1);
     fs::write(&settings, off).expect("settings");
-    // A file's time is told in steps that may be longer than this machine takes for it all.
+    // File times advance in ticks that may be longer than all of this takes.
     std::thread::sleep(Duration::from_millis(20));
     prompt("second");
     let (code, told) = doctor();
@@ -277,7 +277,7 @@ fn the_real_program_is_seen_to_run_them_and_not_to() {
 }
 
 #[test]
-fn another_takeback_that_the_hooks_run_is_found_if_it_is_older() {
+fn hooks_that_run_an_older_takeback_are_found() {
     let user = with_agents(&[("claude", "2")]);
     symlink(env!("CARGO_BIN_EXE_takeback"), bin(&user).join("takeback")).expect("a link");
     assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
@@ -318,9 +318,9 @@ fn hooks_that_ran_with_an_older_takeback_are_found() {
     }
 }
 
-/// An agent that hangs costs its version, and is not left behind.
+/// The version of an agent that hangs is left out, and its process is ended.
 #[test]
-fn agents_are_asked_at_once_and_not_waited_for() {
+fn agents_are_asked_in_parallel_with_a_time_limit() {
     let user = with_agents(&[("claude", "2")]);
     for agent in ["codex", "gemini", "qwen"] {
         program(&user, agent, "#!/bin/sh\necho $$ > \"$0.pid\"\nexec sleep 1000\n");
@@ -340,9 +340,9 @@ fn agents_are_asked_at_once_and_not_waited_for() {
     }
 }
 
-/// What the real program makes of settings that are not plain JSON: it passes over the whole file.
+/// The real program ignores a whole settings file that is not plain JSON.
 #[test]
-fn the_real_program_refuses_what_doctor_says_it_refuses() {
+fn the_real_program_refuses_the_settings_that_doctor_reports() {
     let Some(program) = setup::program() else { return };
     let user = User::with(&[("a.txt", "1\n")]);
     let model = ModelServer::start();

@@ -1,4 +1,4 @@
-//! What goes wrong, in one sentence, with what to do next and its exit code; and that nothing is lost.
+//! Errors: one sentence, what to do next, an exit code, and nothing lost.
 
 mod damage;
 mod disk;
@@ -73,7 +73,7 @@ fn errors_are_json_when_asked() {
 }
 
 #[test]
-fn what_a_rewind_left_that_never_began_is_cleared_by_the_next_command() {
+fn an_unpromised_stage_is_cleared_by_the_next_command() {
     let user = User::with(&[("a", "1")]);
     user.takeback(&["checkpoint"]);
     let store = std::fs::canonicalize(user.store()).expect("it is there");
@@ -85,9 +85,9 @@ fn what_a_rewind_left_that_never_began_is_cleared_by_the_next_command() {
     assert!(!user.exists(".takeback"));
 }
 
-/// A project may hold anything under the name of a stage: no command fails, and only `recover` tells.
+/// A project may have anything under the name of a stage: no command fails, and only `recover` names it.
 #[test]
-fn what_only_has_the_name_of_a_stage_stops_no_command() {
+fn a_file_named_like_a_stage_stops_no_command() {
     let places = [
         ".takeback/stage-00000000000000aa",
         ".takeback/stage-00000000000000aa/new-0",
@@ -150,7 +150,7 @@ fn a_folder_that_is_not_there() {
 }
 
 #[test]
-fn no_home_at_all() {
+fn no_home_folder() {
     let user = User::new();
     let mut command = user.command(&["log"]);
     command.env_remove("HOME");
@@ -163,7 +163,7 @@ fn no_home_at_all() {
 }
 
 #[test]
-fn two_points_that_fit() {
+fn two_points_that_match() {
     let user = User::with(&[("a", "1")]);
     for session in ["s1", "s2"] {
         let event =
@@ -183,7 +183,7 @@ fn two_points_that_fit() {
 }
 
 #[test]
-fn something_else_in_the_place_of_takebacks_folder() {
+fn a_file_in_place_of_takebacks_folder() {
     let user = after_an_agent();
     user.write(".takeback", "not a folder");
     let before = user.tree();
@@ -230,7 +230,7 @@ fn wrong_arguments_are_json_when_asked() {
 }
 
 #[test]
-fn help_is_what_help_says() {
+fn help_prints_the_same_as_the_help_option() {
     let user = User::new();
     for command in [&[][..], &["rewind"], &["session", "delete"]] {
         let asked = user.takeback(&[&["help"], command].concat());

@@ -1,7 +1,7 @@
 use crate::user::User;
 
-/// A session of two prompts, a point by hand, and files that stay at home.
-fn busy() -> User {
+/// A session with one prompt, a manual point, and an ignored file.
+fn with_history() -> User {
     let user = User::with(&[
         ("a.txt", "one\n"),
         ("lib/b.txt", "b\n"),
@@ -14,8 +14,8 @@ fn busy() -> User {
     user
 }
 
-/// A bundle of all that, where another user finds it.
-fn sent(from: &User, to: &User) -> String {
+/// Exports everything into another user's home.
+fn export_to(from: &User, to: &User) -> String {
     let file = to.home().join("bundle");
     let file = file.to_str().expect("utf-8").to_owned();
     from.succeeds(&["export", &file]);
@@ -23,8 +23,8 @@ fn sent(from: &User, to: &User) -> String {
 }
 
 #[test]
-fn history_goes_from_one_folder_to_another() {
-    let user = busy();
+fn history_moves_from_one_folder_to_another() {
+    let user = with_history();
     let exported = user.succeeds(&["export", "../bundle"]);
     insta::assert_snapshot!(exported.out.replace(char::is_numeric, "N"), @r"
     Exported N points and N change  NNN B in ../bundle
@@ -62,8 +62,8 @@ fn history_goes_from_one_folder_to_another() {
 
 #[test]
 fn a_second_import_says_which_label_is_taken() {
-    let user = busy();
-    let file = sent(&user, &user);
+    let user = with_history();
+    let file = export_to(&user, &user);
     insta::assert_snapshot!(user.takeback(&["import", &file, "--dry-run"]).out, @r"
     Would import 2 points and 2 sessions  1 change, 0 new blobs
       ID  make it two
@@ -78,7 +78,7 @@ fn a_second_import_says_which_label_is_taken() {
                 the label “done” is taken here
     Your files were not changed. `takeback rewind ID --exact` restores the files of a point.
     ");
-    // What was done here is told as before, also when points are counted or named by message.
+    // Local points still come first, also when they are counted or named by message.
     insta::assert_snapshot!(user.takeback(&["log"]).out, @r"
     ID  just now  by hand (imported)  [done-2] done  –
     ID  just now  s (imported)        make it two    1 file +1 -1
@@ -96,10 +96,10 @@ fn a_second_import_says_which_label_is_taken() {
 }
 
 #[test]
-fn what_an_import_would_add_is_told_where_there_is_no_store_and_none_is_made() {
-    let user = busy();
+fn a_dry_run_of_an_import_works_without_a_store_and_creates_none() {
+    let user = with_history();
     let other = User::new();
-    let file = sent(&user, &other);
+    let file = export_to(&user, &other);
     let told = other.succeeds(&["import", &file, "--dry-run"]);
     insta::assert_snapshot!(told.out, @r"
     Would import 2 points and 2 sessions  1 change, 4 new blobs
@@ -108,14 +108,14 @@ fn what_an_import_would_add_is_told_where_there_is_no_store_and_none_is_made() {
     ");
     assert_eq!(other.takeback(&["log"]).code, 10, "there is no store");
     assert!(!other.home().join("workspaces").exists());
-    // Where no store can be, an import would add nothing.
+    // A folder that cannot be protected is refused in a dry run too.
     other.exits(2, &["-C", "/", "import", &file, "--dry-run"]);
     assert_eq!(other.json(&["import", &file])["changes"], 1);
 }
 
 #[test]
 fn answers_as_json() {
-    let user = busy();
+    let user = with_history();
     let other = User::new();
     let file = other.home().join("bundle");
     let file = file.to_str().expect("utf-8");
@@ -148,7 +148,7 @@ fn answers_as_json() {
 
 #[test]
 fn through_a_pipe() {
-    let user = busy();
+    let user = with_history();
     let output = user.command(&["export", "-", "done", "--include-ignored"]).output();
     let output = output.expect("it runs");
     let said = String::from_utf8(output.stderr).expect("text");
@@ -167,7 +167,7 @@ fn through_a_pipe() {
 
 #[test]
 fn a_file_that_is_there_is_not_overwritten_unasked() {
-    let user = busy();
+    let user = with_history();
     user.write("taken", "mine\n");
     let answer = user.exits(2, &["export", "taken"]);
     insta::assert_snapshot!(answer.err, @r"
@@ -183,7 +183,7 @@ fn a_file_that_is_there_is_not_overwritten_unasked() {
 
 #[test]
 fn what_cannot_be_exported() {
-    let user = busy();
+    let user = with_history();
     let answer = user.exits(1, &["export", "x", "--session", "t"]);
     insta::assert_snapshot!(answer.err, @"
     takeback: there is no session t
@@ -196,9 +196,9 @@ fn what_cannot_be_exported() {
 
 #[test]
 fn a_file_that_is_refused_leaves_nothing_behind() {
-    let user = busy();
+    let user = with_history();
     let other = User::new();
-    let file = sent(&user, &other);
+    let file = export_to(&user, &other);
     let good = std::fs::read(&file).expect("it is there");
     let told = |bytes: &[u8], args: &[&str]| {
         std::fs::write(&file, bytes).expect("it is written");
@@ -237,8 +237,8 @@ fn a_file_that_is_refused_leaves_nothing_behind() {
     insta::assert_snapshot!(answer.err, @"takeback: nowhere cannot be read: No such file or directory (os error 2)");
 }
 
-/// A checkpoint of an agent of session `s`, with its files.
-fn saved(user: &User, execution: &str, step: u32) {
+/// Saves a checkpoint of session `s`, with its files.
+fn save_checkpoint(user: &User, execution: &str, step: u32) {
     let checkpoint = format!(
         r#"{{"execution_id":"{execution}","step_index":{step},"step_name":"n","state":{{}},"context":{{}},"session":"s"}}"#
     );
@@ -247,11 +247,11 @@ fn saved(user: &User, execution: &str, step: u32) {
 }
 
 #[test]
-fn states_that_stay_behind_are_told_on_both_sides() {
-    let (user, other) = (busy(), User::new());
+fn states_left_out_are_reported_by_export_and_import() {
+    let (user, other) = (with_history(), User::new());
     assert!(!user.takeback(&["export", "../none"]).out.contains("states"), "there are none");
-    saved(&user, "e", 1);
-    saved(&user, "e", 2);
+    save_checkpoint(&user, "e", 1);
+    save_checkpoint(&user, "e", 2);
     user.succeeds(&["checkpoint", "plain"]);
 
     let said = |answer: &crate::user::Answer| -> String {
@@ -266,7 +266,7 @@ fn states_that_stay_behind_are_told_on_both_sides() {
     insta::assert_snapshot!(said(&imported), @"Agent states are not included: 2 steps of an agent have its files only.  `takeback state export` writes states.");
     assert_eq!(other.json(&["import", file, "--dry-run"])["stepsWithoutState"], 2);
 
-    // Only what belongs to what was asked for is missed.
+    // Only states that belong to the exported points are counted.
     for (name, args, left_out) in [
         ("all", vec![], 2),
         ("of-s", vec!["--session", "s"], 2),
@@ -287,7 +287,7 @@ fn states_that_stay_behind_are_told_on_both_sides() {
 
 #[test]
 fn a_session_is_exported_by_the_beginning_of_its_id() {
-    let user = busy();
+    let user = with_history();
     let told = |line: &str| user.record(line);
     for session in ["long-4711-a", "long-4711-b", "long-5", "solo-1b2c"] {
         told(&format!(

@@ -115,7 +115,7 @@ fn heartbeats(user: &User) -> Vec<Value> {
     files.map(|file| serde_json::from_slice(&fs::read(file).unwrap()).unwrap()).collect()
 }
 
-/// Who did what after a point, as `show` tells it.
+/// The paths that changed after a point, with their authors as `show` prints them.
 fn authors(user: &User, point: &str) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let shown = user.json(&["show", point]);
@@ -124,7 +124,7 @@ fn authors(user: &User, point: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_session_told_by_hooks_is_taken_back_and_yours_stays() {
+fn a_session_reported_by_hooks_is_taken_back_and_yours_stays() {
     let user = User::with(&[("a.txt", "one\n"), ("gone.txt", "here\n"), ("mine.txt", "mine\n")]);
     let mut session = Session::of(&user, "s");
     session.send("SessionStart", &json!({"source": "startup"}));
@@ -154,7 +154,7 @@ fn a_session_told_by_hooks_is_taken_back_and_yours_stays() {
 }
 
 #[test]
-fn whatever_comes_the_agent_is_neither_stopped_nor_spoken_to() {
+fn no_payload_stops_the_agent_or_prints_anything() {
     let user = User::with(&[("a.txt", "one\n")]);
     let session = Session::of(&user, "s");
     for payload in ["", "{", "[]", "{\"hook_event_name\":\"Stop\"}", "\u{0}"] {
@@ -170,13 +170,13 @@ fn whatever_comes_the_agent_is_neither_stopped_nor_spoken_to() {
         let answer = user.feed(args, "{}");
         assert_eq!((answer.code, answer.out.as_str()), (0, ""), "{args:?}");
     }
-    // A folder that may not be protected.
+    // A folder that cannot be protected.
     let mut at_home = session.payload("UserPromptSubmit", &json!({"prompt": "x"}));
     at_home["cwd"] = json!(user.home());
     assert_eq!(hook(&user, &at_home), QUIET);
     let problem = heartbeat(&user)["problem"]["what"].to_string();
     assert!(problem.contains("it is your home folder"), "{problem}");
-    // A store that is none.
+    // A damaged store.
     session.send("SessionStart", &json!({"source": "startup"}));
     fs::write(user.store().join("timeline.db"), "no database, only text of some length").unwrap();
     session.send("UserPromptSubmit", &json!({"prompt": "x"}));
@@ -192,7 +192,7 @@ fn a_session_below_the_root_and_after_a_change_of_folder_is_in_the_same_log() {
     session.prompt("go");
     session.cwd = user.work().join("sub/nested").display().to_string();
     session.bash("c1", "echo made > made.txt; echo two > ../../a.txt");
-    // Relative paths begin where the agent is.
+    // Relative paths start in the agent's current folder.
     let input = json!({"file_path": "../deep/b.txt", "content": "c"});
     session.around("c2", "Write", &input, || user.write("sub/deep/b.txt", "c"));
     session.stop();
@@ -202,7 +202,7 @@ fn a_session_below_the_root_and_after_a_change_of_folder_is_in_the_same_log() {
 }
 
 #[test]
-fn a_worktree_inside_a_workspace_is_one_of_its_own() {
+fn a_worktree_inside_a_workspace_is_its_own_workspace() {
     let user = User::with(&[("a.txt", "one\n")]);
     let git = |args: &[&str]| {
         let mut command = Command::new("git");
@@ -222,7 +222,7 @@ fn a_worktree_inside_a_workspace_is_one_of_its_own() {
     inside.prompts = 1;
     inside.bash("c2", "echo inner > inner.txt; rm a.txt");
     inside.stop();
-    // What begins in the one and ends in the other ends in both.
+    // A session that started in one and ended in the other has ended in both.
     user.write("mine.txt", "mine");
     user.write("trees/t/mine.txt", "mine");
     let tree = user.work().join("trees/t");
@@ -236,7 +236,7 @@ fn a_worktree_inside_a_workspace_is_one_of_its_own() {
 }
 
 #[test]
-fn an_agent_that_leaves_the_folder_is_still_in_its_session() {
+fn an_agent_that_changes_folders_stays_in_its_workspace() {
     let user = User::with(&[("proj/a.txt", "one\n"), ("proj/.git/HEAD", "x\n"), ("other/b", "b")]);
     let mut session = Session::of(&user, "s").below("proj");
     session.prompt("go");
@@ -244,7 +244,7 @@ fn an_agent_that_leaves_the_folder_is_still_in_its_session() {
     session.bash("c1", "echo two > proj/a.txt");
     session.cwd = "/".to_owned();
     session.write("c2", "proj/new.txt", "n");
-    // What it edits elsewhere by name is known, too.
+    // Named edits elsewhere are recorded, too.
     session.write("c3", "other/b", "c");
     session.stop();
     let proj = user.work().join("proj");
@@ -257,7 +257,7 @@ fn an_agent_that_leaves_the_folder_is_still_in_its_session() {
 }
 
 #[test]
-fn half_a_character_costs_nothing_else() {
+fn an_unpaired_surrogate_loses_nothing_else() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
@@ -274,7 +274,7 @@ fn half_a_character_costs_nothing_else() {
 }
 
 #[test]
-fn several_sessions_at_once_are_told_apart() {
+fn parallel_sessions_have_separate_changes() {
     const EACH: usize = 5;
     let user = User::with(&[("a.txt", "one\n")]);
     std::thread::scope(|scope| {
@@ -297,7 +297,7 @@ fn several_sessions_at_once_are_told_apart() {
 }
 
 #[test]
-fn subagents_are_parts_of_the_session() {
+fn subagents_belong_to_the_session() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
@@ -317,7 +317,7 @@ fn subagents_are_parts_of_the_session() {
 }
 
 #[test]
-fn what_cannot_be_recorded_in_time_waits_and_is_marked() {
+fn an_event_past_its_deadline_waits_and_is_marked() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
@@ -337,7 +337,7 @@ fn what_cannot_be_recorded_in_time_waits_and_is_marked() {
 }
 
 #[test]
-fn a_command_in_the_background_ends_when_the_agent_is_told_so() {
+fn a_background_command_ends_with_its_notification() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
@@ -355,7 +355,7 @@ fn a_command_in_the_background_ends_when_the_agent_is_told_so() {
         );
         session.send("UserPromptSubmit", &json!({"prompt": prompt}));
     };
-    // A subagent's, of which no call is known.
+    // A subagent's task, whose call is unknown.
     notification("c0");
     notification("c1");
     user.write("mine.txt", "1");
@@ -368,7 +368,7 @@ fn a_command_in_the_background_ends_when_the_agent_is_told_so() {
 }
 
 #[test]
-fn hooks_of_an_agent_that_is_recorded_already_only_show_that_they_work() {
+fn hooks_under_run_only_show_that_they_work() {
     let user = User::with(&[("a.txt", "one\n")]);
     let session = Session::of(&user, "s");
     let payload = session.payload("UserPromptSubmit", &json!({"prompt": "x"})).to_string();
@@ -380,7 +380,7 @@ fn hooks_of_an_agent_that_is_recorded_already_only_show_that_they_work() {
 }
 
 #[test]
-fn a_program_that_stays_tells_the_server_instead() {
+fn a_long_running_program_sends_hook_events_to_the_server() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompts = 1;
@@ -395,7 +395,7 @@ fn a_program_that_stays_tells_the_server_instead() {
         ask(3, "claude", json!({"hook_event_name": "Stop"})),
         ask(4, "nobody", json!({})),
     ];
-    // Whatever surrounds the server says nothing about whom it serves.
+    // The server's own environment says nothing about its clients.
     let mut serve = user.patient_command(&["serve", "--stdio"]);
     serve.env("TAKEBACK_SESSION", "another");
     let answer = user.answer_of(serve, &(lines.join("\n") + "\n"));
@@ -414,7 +414,7 @@ fn a_program_that_stays_tells_the_server_instead() {
 }
 
 #[test]
-fn a_conversation_that_goes_on_in_another_process_is_that_process_s() {
+fn a_conversation_belongs_to_the_process_that_continues_it() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompts = 1;

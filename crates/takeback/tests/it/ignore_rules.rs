@@ -1,4 +1,4 @@
-//! What an agent hides from a scan by rules of its own is taken back, or listed, with an exit code.
+//! Files that an agent hides by its own ignore rules are taken back, or listed with an exit code.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn files_that_the_agent_ignores_are_taken_back() {
 }
 
 #[test]
-fn build_output_beside_the_agents_manifest_is_listed_with_exit_code_4() {
+fn build_output_of_the_agents_own_manifest_is_listed_with_exit_code_4() {
     let files = [("package.json", "{}"), ("node_modules/dep/index.js", "x\n")];
     let user = after_a_command(&files);
     let answer = user.takeback(&["rewind", "@", "-y", "--json"]);

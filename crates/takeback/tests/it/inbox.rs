@@ -68,7 +68,7 @@ fn a_rewind_to_it_leaves_what_was_done_before() {
 }
 
 #[test]
-fn what_still_waits_is_said() {
+fn waiting_events_are_reported() {
     let user = with_a_prompt_that_waits();
     let held = lock(&user);
     let said = "takeback: 1 event waits to be recorded: another command has the workspace locked\n";

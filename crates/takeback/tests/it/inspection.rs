@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::user::User;
 
-/// Two points by hand, a change after each.
+/// Two manual points, with a change after each.
 fn two_points() -> User {
     let user = User::with(&[
         ("a.txt", "one\ntwo\n"),
@@ -19,7 +19,7 @@ fn two_points() -> User {
 }
 
 #[test]
-fn a_point_by_hand_is_told() {
+fn checkpoint_prints_the_point() {
     let user = User::with(&[("a.txt", "one\n")]);
     let answer = user.takeback(&["checkpoint", "before the storm"]);
     insta::assert_snapshot!(answer.out, @"Point ID “before the storm”  1 file in FOLDER/work");
@@ -40,7 +40,7 @@ fn the_log_lists_points_newest_first() {
 }
 
 #[test]
-fn each_point_is_told_with_its_own_changes() {
+fn each_point_is_listed_with_its_own_changes() {
     let user = User::with(&[("a", "0\n")]);
     for n in 0..4 {
         user.succeeds(&["checkpoint", &format!("p{n}")]);
@@ -57,7 +57,7 @@ fn each_point_is_told_with_its_own_changes() {
 }
 
 #[test]
-fn a_log_with_nothing_in_it_says_why() {
+fn an_empty_log_says_why() {
     let user = two_points();
     insta::assert_snapshot!(user.takeback(&["log", "-n", "0"]).out, @"2 not shown; -n shows more");
     for session in ["session-one", "session-two"] {
@@ -130,7 +130,7 @@ fn a_point_is_shown_with_who_changed_what_after_it() {
 }
 
 #[test]
-fn status_tells_what_is_not_covered() {
+fn status_lists_what_is_not_covered() {
     let user = two_points();
     let told = user.takeback(&["status"]).out;
     let lines: Vec<&str> = told.lines().filter(|line| !line.contains("kept in")).collect();
@@ -164,9 +164,9 @@ fn recover_says_when_there_is_nothing_to_do() {
     insta::assert_snapshot!(user.takeback(&["recover"]).out, @"Nothing was interrupted.");
 }
 
-/// As a user who may not read everything.
+/// As an unprivileged user.
 #[test]
-fn what_cannot_be_read_is_named_and_stops_nothing() {
+fn unreadable_files_are_named_and_stop_nothing() {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = |path: &std::path::Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
@@ -204,7 +204,7 @@ fn a_diff_of_nothing_says_so() {
     insta::assert_snapshot!(answer.err, @"takeback: Nothing that differs matches typo.");
 }
 
-/// Also of a turn that changed nothing and is over.
+/// This includes a finished turn that changed nothing.
 #[test]
 fn in_json_a_point_has_the_whole_prompt_and_the_commands() {
     let user = User::with(&[("a", "1"), ("b", "1")]);
@@ -283,7 +283,7 @@ fn a_prompt_that_was_cut_ends_in_dots_and_is_shown_whole() {
     assert_eq!(told, Some(80), "the data are as ever");
 }
 
-/// What a call names outside the workspace is first looked at before the call: that is no change of yours.
+/// Takeback first reads a file outside the workspace when a call names it; that is not a change by the user.
 #[test]
 fn a_file_outside_that_only_an_agent_touched_is_not_yours() {
     let user = User::with(&[("a", "1\n")]);
@@ -308,10 +308,9 @@ fn a_file_outside_that_only_an_agent_touched_is_not_yours() {
     ");
 }
 
-/// Two sessions of Codex that were started in one millisecond, and a file of the first that the second
-/// changed too.
+/// Two Codex sessions that started in the same millisecond and changed the same file.
 #[test]
-fn sessions_that_begin_alike_are_told_apart_and_found_by_what_they_are_called() {
+fn sessions_with_a_common_prefix_are_distinguished_and_found_by_name() {
     let user = User::with(&[("a", "1\n"), ("b", "1\n")]);
     let ids = ["019a8b2c-1234-7aaa-8000-c1e560b4df84", "019a8b2c-1234-7aaa-8000-c1e56fffff84"];
     for (id, text) in ids.iter().zip(["2\n", "3\n"]) {

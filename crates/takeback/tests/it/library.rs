@@ -1,4 +1,4 @@
-//! The library: `Takeback::open` and what follows it.
+//! The library: `Takeback::open` and its methods.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 mod example;
 
 #[test]
-fn what_the_library_page_shows_runs() {
+fn the_example_of_the_library_page_runs() {
     example::main().expect("the example runs");
 }
 
@@ -112,7 +112,7 @@ fn a_tool_that_panics_leaves_no_open_call() {
     }));
     assert!(panicked.is_err());
     assert_eq!(project.state_of("c1"), Some(CallState::Failed));
-    // What the person writes now is theirs.
+    // What the user writes now is theirs.
     project.write("mine.txt", "mine\n").unwrap();
     project.takeback.rewind(turn.point()).unwrap().apply().unwrap();
     assert_eq!(project.read("mine.txt"), "mine\n");
@@ -128,7 +128,7 @@ fn calls_on_several_threads_overlap() {
             let (turn, project, both_run) = (&turn, &project, &both_run);
             scope.spawn(move || {
                 turn.call(name, Tool::edit(name), || {
-                    // Neither waits for the other to end.
+                    // Neither call waits for the other.
                     both_run.wait();
                     project.write(name, "agent\n")
                 })
@@ -152,10 +152,10 @@ fn calls_on_several_threads_overlap() {
 }
 
 #[test]
-fn what_cannot_be_recorded_is_listed_and_the_tool_runs() {
+fn unrecorded_contents_are_listed_and_the_tool_runs() {
     let project = project();
     let turn = project.takeback.prompt("s", "large").unwrap();
-    // Larger than a copy before an edit may be, and not seen by a scan yet.
+    // Larger than `editCaptureMaxBytes`, and not scanned yet.
     project.write("large.bin", &"x".repeat(2 << 20)).unwrap();
     turn.call("c1", Tool::edit("large.bin"), || project.write("large.bin", "small")).unwrap();
     let unrecorded = project.takeback.unrecorded();
@@ -185,7 +185,7 @@ fn a_call_is_closed_by_how_it_ended() {
 }
 
 #[test]
-fn a_folder_is_opened_as_the_program_opens_it() {
+fn the_library_opens_a_folder_as_the_program_does() {
     let project = project();
     let point = project.takeback.checkpoint(Some("start")).unwrap();
     fs::create_dir(project.folder.path().join("project/src")).unwrap();

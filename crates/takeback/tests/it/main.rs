@@ -1,4 +1,4 @@
-//! The binary as a user drives it.
+//! The program as a user runs it.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 

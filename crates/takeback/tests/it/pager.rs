@@ -21,7 +21,7 @@ fn terminal(user: &User) -> TerminalOptions<'_> {
     user.terminal(80, 24)
 }
 
-/// A command that marks each line, so that it can be seen to have been there.
+/// A pager that marks each line.
 const MARKS: &str = "sed s/^/paged:/";
 
 /// A pager that reads one line and exits; it writes its process id.
@@ -81,7 +81,7 @@ fn no_pager_without_a_terminal_or_if_turned_off() {
 }
 
 #[test]
-fn a_pager_that_cannot_be_started_is_done_without() {
+fn a_pager_that_cannot_be_started_is_skipped() {
     let user = long_log();
     for pager in ["no-such-pager --at-all", "no-such-pager 'quoted'", "/"] {
         let ran = terminal(&user).with("PAGER", pager).run(&LOG, "", "");
@@ -93,7 +93,7 @@ fn a_pager_that_cannot_be_started_is_done_without() {
     }
 }
 
-/// More than a pipe holds: that the shell found nothing is seen while there is more to write.
+/// The output exceeds a pipe's buffer, so the missing pager is noticed while there is more to write.
 #[test]
 fn a_pager_that_is_not_there_loses_nothing_of_a_long_answer() {
     let user = User::new();
@@ -123,7 +123,7 @@ fn leaving_the_pager_early_is_no_error_and_leaves_no_process() {
 }
 
 #[test]
-fn ctrl_c_is_for_the_pager() {
+fn ctrl_c_goes_to_the_pager() {
     let user = long_log();
     let ran = terminal(&user)
         .with("PAGER", "trap 'echo interrupted; exit' INT; echo ready; while :; do sleep 0.1; done")

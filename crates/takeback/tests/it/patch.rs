@@ -1,5 +1,4 @@
-//! What `diff` prints into a file is a patch: `git apply` and `patch -p1` make of the old files the
-//! new ones.
+//! The output of `diff` is a patch with which `git apply` and `patch -p1` turn the old files into the new ones.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use crate::user::User;
 
-/// What entry at a path, with what a patch can say of it.
+/// What is at a path, as far as a patch can express it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Entry {
     Nothing,
@@ -33,7 +32,7 @@ fn link(target: &str) -> Entry {
     Entry::Link(target.into())
 }
 
-/// A name, what stood there, what entry there now.
+/// A name, its entry before, its entry now.
 type Case = (&'static [u8], Entry, Entry);
 
 fn cases() -> Vec<Case> {
@@ -110,7 +109,7 @@ fn tree(root: &Path) -> Tree {
     tree
 }
 
-/// Makes the patch of all cases and lets `program` apply it to the old files.
+/// Makes a patch of all cases, and applies it to the old files with `program`. The result, and the new files.
 fn applied(cases: &[Case], program: &[&str]) -> (Tree, Tree) {
     let user = User::new();
     set(&user.work(), cases, |case| case.1.clone());
@@ -152,7 +151,7 @@ fn git_applies_it() {
     ]);
     let (made, real) = applied(&cases, &["git", "apply", "-"]);
     assert_eq!(made, real);
-    // What is not text stays as it is, and keeps nothing else from being applied.
+    // Binary files stay as they are, and do not keep the rest from being applied.
     let binary: [Case; 4] = [
         (b"binary", file(b"\0a"), file(b"\0b")),
         (b"binary-gone", file(b"\0a"), Entry::Nothing),
@@ -178,7 +177,7 @@ fn patch_applies_it() {
 }
 
 #[test]
-fn what_a_patch_cannot_say_is_said_beside_it() {
+fn what_a_patch_cannot_express_is_in_comments() {
     let user = User::with(&[("a.txt", "one\n"), ("private", "x\n"), ("bin", "\0a")]);
     let mode = |mode| {
         let mode = fs::Permissions::from_mode(mode);

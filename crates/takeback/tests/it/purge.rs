@@ -10,7 +10,7 @@ use crate::user::User;
 const NAME: &str = "conf/quartz-lantern.env";
 const SECRETS: [&str; 3] = ["zebra-7731-first", "zebra-7731-second", "quartz-lantern"];
 
-/// A workspace in which a secret was recorded in every way there is.
+/// A workspace in which a secret was recorded in every possible way.
 fn with_a_secret() -> User {
     let user = User::with(&[
         (NAME, "TOKEN=zebra-7731-first\n"),
@@ -52,11 +52,11 @@ fn with_a_secret() -> User {
 }
 
 fn found_in(home: &Path) -> Vec<(PathBuf, &'static str)> {
-    found(home, &SECRETS)
+    find_secrets(home, &SECRETS)
 }
 
-/// Every file below a folder in which one of the secrets is, raw or compressed.
-pub(crate) fn found(home: &Path, secrets: &[&'static str]) -> Vec<(PathBuf, &'static str)> {
+/// The files below a folder that contain one of the secrets, raw or compressed.
+pub(crate) fn find_secrets(home: &Path, secrets: &[&'static str]) -> Vec<(PathBuf, &'static str)> {
     let mut found = Vec::new();
     let mut open = vec![home.to_owned()];
     while let Some(folder) = open.pop() {
@@ -81,7 +81,7 @@ pub(crate) fn found(home: &Path, secrets: &[&'static str]) -> Vec<(PathBuf, &'st
     found
 }
 
-/// Whatever in these bytes can be unpacked.
+/// The zstd frames in these bytes, decompressed.
 fn frames_in(bytes: &[u8]) -> Vec<Vec<u8>> {
     const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
     let starts = bytes.windows(4).enumerate().filter(|(_, part)| *part == MAGIC);
@@ -89,7 +89,7 @@ fn frames_in(bytes: &[u8]) -> Vec<Vec<u8>> {
         .filter_map(|(at, _)| {
             let mut decoder = zstd::stream::Decoder::new(&bytes[at..]).ok()?.single_frame();
             let mut frame = Vec::new();
-            // A frame that was cut short: what came out of it counts.
+            // Of a truncated frame, the part that could be decompressed counts.
             drop(std::io::copy(&mut decoder, &mut frame));
             Some(frame)
         })
@@ -113,7 +113,7 @@ fn nothing_of_a_purged_folder_is_left_in_the_store() {
 }
 
 #[test]
-fn one_file_goes_and_its_points_say_so() {
+fn one_file_is_purged_and_its_points_say_so() {
     let user = with_a_secret();
     for path in [NAME, "conf/quartz-lantern.big", "conf/quartz-lantern.shared"] {
         let answer = user.succeeds(&["purge", path, "-y"]);
@@ -127,7 +127,7 @@ fn one_file_goes_and_its_points_say_so() {
     assert!(answer.out.contains("purged from the store"), "{answer:?}");
     assert_eq!(user.read("conf/other.txt"), "kept for good\n", "the rest comes back");
     assert_eq!(user.read(NAME).lines().count(), 2, "and the file stays as it is");
-    // Excluded, it is not recorded again. The index has the names of what it passes over on disk.
+    // An excluded file is not recorded again. The index has the names of skipped files.
     let index = user.store().join("index");
     let recorded: Vec<_> =
         found_in(&user.home()).into_iter().filter(|(p, _)| *p != index).collect();
@@ -139,7 +139,7 @@ fn one_file_goes_and_its_points_say_so() {
 }
 
 #[test]
-fn it_asks_first() {
+fn purge_asks_first() {
     let user = User::with(&[("a.txt", "one\n")]);
     user.succeeds(&["checkpoint"]);
     user.exits(2, &["purge", "a.txt"]);
@@ -151,9 +151,9 @@ fn it_asks_first() {
     user.exits(2, &["purge", ".", "-y"]);
 }
 
-/// What stands there is recorded again with an unknown past: no rewind deletes it.
+/// It is recorded again with an unknown past, so no rewind deletes it.
 #[test]
-fn a_purged_file_that_is_still_covered_is_never_taken_for_new() {
+fn a_purged_file_that_is_still_covered_does_not_count_as_new() {
     let user = User::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
     user.succeeds(&["checkpoint", "start"]);
     user.succeeds(&["purge", "a.txt", "-y"]);

@@ -1,11 +1,11 @@
-//! What a user sees of labels, pins, sessions and clean-ups.
+//! Labels, pins, sessions and clean-ups, as a user sees them.
 
 use serde_json::Value;
 use takeback::store::{Change, Log as _, Point, Seq, Session, SqliteStore, Timestamp, Write};
 
 use crate::user::{User, until};
 
-/// A session `s` of so many prompts, each of which writes `a.txt`.
+/// A session `s` with this many prompts, each of which writes `a.txt`.
 fn session_of(user: &User, prompts: usize) {
     prompts_of(user, 0..prompts);
 }
@@ -33,7 +33,7 @@ fn unpin_says_what_keeps_a_point() {
 }
 
 #[test]
-fn marks_are_put_and_taken_away() {
+fn labels_and_pins_are_set_and_removed() {
     let user = User::with(&[("a.txt", "first\n")]);
     session_of(&user, 2);
     insta::assert_snapshot!(user.takeback(&["label", "@~1", "good"]).out, @"Labelled “good” ID  [good] prompt 0  kept until the label is removed");
@@ -60,7 +60,7 @@ fn marks_are_put_and_taken_away() {
     assert_eq!(user.takeback(&["label", "@"]).code, 2, "neither a name nor --remove");
 }
 
-/// `rewind 10m` goes back ten minutes, whatever a point is called.
+/// `rewind 10m` always means ten minutes ago.
 #[test]
 fn a_label_that_reads_as_a_time_or_an_id_is_refused() {
     let user = User::with(&[("a.txt", "first\n")]);
@@ -89,7 +89,7 @@ fn a_label_that_reads_as_a_time_or_an_id_is_refused() {
 }
 
 #[test]
-fn only_so_many_points_of_a_session_are_kept() {
+fn points_per_session_are_limited() {
     let user = User::with(&[("a.txt", "first\n")]);
     session_of(&user, 1);
     user.takeback(&["pin", "m0"]);
@@ -108,9 +108,9 @@ fn only_so_many_points_of_a_session_are_kept() {
     user.succeeds(&["verify"]);
 }
 
-/// A hook has no time for it: a process of its own drops them.
+/// A hook has no time for that, so another process drops them.
 #[test]
-fn hooks_keep_no_more_either() {
+fn hooks_keep_no_more_points_than_allowed() {
     let user = User::with(&[("a.txt", "first\n")]);
     user.set(r#"{"pointsPerSession": 3}"#);
     for number in 0..8 {
@@ -129,7 +129,7 @@ fn hooks_keep_no_more_either() {
 }
 
 #[test]
-fn what_is_begun_cleans_up_once_a_day() {
+fn recording_cleans_up_once_a_day() {
     let user = User::with(&[("a.txt", "first\n")]);
     user.set(r#"{"pointsPerSession": 100}"#);
     session_of(&user, 52);
@@ -151,7 +151,7 @@ fn what_is_begun_cleans_up_once_a_day() {
 }
 
 #[test]
-fn a_clock_that_jumped_is_not_believed_at_once() {
+fn a_clock_jump_is_not_trusted() {
     let user = User::with(&[("a.txt", "first\n")]);
     user.set(r#"{"pointsPerSession": 100}"#);
     session_of(&user, 51);
@@ -161,7 +161,7 @@ fn a_clock_that_jumped_is_not_believed_at_once() {
             "UPDATE meta SET last_cleanup = last_cleanup - 31 * {day}, last_scan = last_scan - 31 * {day}"
         ),
     );
-    // Through the store, which keeps the checksums of what it writes.
+    // Through the store, which updates the checksums.
     let mut store = SqliteStore::open(&user.store()).expect("it opens");
     let earlier = |time: Timestamp| Timestamp(time.0 - 31 * day);
     let points = store.points().unwrap().into_iter();
@@ -230,7 +230,7 @@ fn sessions_are_listed_archived_and_deleted() {
 }
 
 #[test]
-fn du_tells_where_the_space_goes() {
+fn du_shows_disk_usage() {
     let user = User::with(&[("a.txt", &"a line\n".repeat(1000)), ("b/c.txt", "small\n")]);
     user.takeback(&["checkpoint"]);
     user.write("a.txt", &"another line\n".repeat(1000));

@@ -76,7 +76,7 @@ fn rewind_undo_redo() {
 }
 
 #[test]
-fn an_edit_over_the_agents_is_left_and_the_exit_code_says_so() {
+fn a_conflict_is_left_and_the_exit_code_says_so() {
     let user = after_a_run();
     user.write("a.txt", "uno\ntwo\nthree\nfour\nfive\n");
     let answer = user.exits(4, &["rewind", "@", "-y"]);
@@ -96,7 +96,7 @@ fn an_edit_over_the_agents_is_left_and_the_exit_code_says_so() {
 }
 
 #[test]
-fn what_does_not_come_back_with_a_file_and_what_was_moved_is_told() {
+fn lost_mode_bits_and_moves_are_reported() {
     let user = User::new();
     user.write("tool", "t\n");
     user.write("old.txt", "moved\n");
@@ -186,7 +186,7 @@ fn a_preview_shows_how_files_would_change_merged_ones_too() {
     assert_eq!(user.read("a.txt"), "one\ntwo\nthree\nfour\nmine\n");
 }
 
-/// An agent's turn that is over, with one edit.
+/// A finished turn with one edit.
 fn after_a_turn() -> User {
     let user = User::with(&[("a.txt", "one\n"), ("mine.txt", "m\n"), ("yours.txt", "y\n")]);
     user.agent_turn("m", "go", ("Edit", &["a.txt"]), || user.write("a.txt", "two\n"));
@@ -194,7 +194,7 @@ fn after_a_turn() -> User {
 }
 
 #[test]
-fn what_you_changed_a_moment_ago_is_among_what_is_kept() {
+fn your_latest_changes_are_listed_as_kept() {
     let user = after_a_turn();
     user.write("mine.txt", "changed\n");
     user.write("new.txt", "new\n");
@@ -215,9 +215,9 @@ fn what_you_changed_a_moment_ago_is_among_what_is_kept() {
     assert_eq!(kept(&undone), [], "an undo is about its rewind alone");
 }
 
-/// What is kept is shown, but it is not what was agreed to.
+/// Kept files are listed in the preview, but they are not part of what the user confirms.
 #[test]
-fn what_you_save_while_you_are_asked_changes_nothing() {
+fn a_save_during_the_question_does_not_cancel_the_rewind() {
     let user = after_a_turn();
     let mut terminal = user.terminal(80, 40).start(&["rewind", "m"]);
     terminal.sees("[y/N]");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::user::{User, until};
 
 #[test]
-fn a_commands_changes_are_told_and_taken_back() {
+fn a_commands_changes_are_listed_and_taken_back() {
     let user = User::with(&[("a.txt", "one\ntwo\n"), ("lib/x", "x\n")]);
     let answer = user.takeback(&[
         "run",
@@ -44,7 +44,7 @@ fn the_commands_exit_code_is_the_answer() {
     assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(2), "of those that were started");
 }
 
-/// As any command that was not started: 2 could be the command's own.
+/// The exit code is 125, as for any command that was not started: 2 could be the command's own.
 #[test]
 fn in_a_folder_that_is_refused_the_command_is_not_started() {
     let user = User::new();
@@ -92,7 +92,7 @@ fn a_folder_that_the_command_deleted_comes_back() {
 }
 
 #[test]
-fn a_folder_that_may_have_moved_is_named_before_a_new_store_is_made() {
+fn a_possibly_moved_folder_is_named_before_a_store_is_created() {
     let user = User::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
     user.succeeds(&["checkpoint", "first"]);
     let moved = user.home().join("moved");
@@ -117,7 +117,7 @@ fn a_command_that_changes_nothing_says_so() {
 }
 
 #[test]
-fn what_happens_while_a_command_runs_is_seen_before_it_ends() {
+fn changes_are_recorded_while_a_command_runs() {
     let user = User::with(&[("a", "1")]);
     let mut child = user
         .command(&["run", "--", "sh", "-c", "echo 2 > a; sleep 5; echo 3 > a"])
@@ -130,7 +130,7 @@ fn what_happens_while_a_command_runs_is_seen_before_it_ends() {
 }
 
 #[test]
-fn a_run_that_is_killed_leaves_its_changes_unclear_not_the_persons_next_ones() {
+fn a_killed_runs_changes_are_unclear_and_later_ones_yours() {
     let user = User::with(&[("a", "1\n"), ("b", "1\n")]);
     let mut child = user
         .command(&["run", "--", "sh", "-c", "echo 2 > a; echo ready; exec sleep 60"])

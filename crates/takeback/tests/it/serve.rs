@@ -1,4 +1,4 @@
-//! `takeback serve`, as another program talks to it.
+//! `takeback serve`, as its clients use it.
 
 mod clients;
 mod limits;

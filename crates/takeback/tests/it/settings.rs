@@ -1,4 +1,4 @@
-//! What is set, by whom, and what a project may not do to you.
+//! Settings, their origin, and what a project may not change.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::user::User;
 
 const PROJECT: &str = ".takeback/settings.json";
 
-/// The lines of `config` in which something is not the default.
+/// The lines of `config` with values that are not the default.
 fn set(user: &User) -> String {
     let told = user.takeback(&["config"]).out;
     let lines: Vec<&str> = told.lines().filter(|line| !line.ends_with("default")).collect();
@@ -47,7 +47,7 @@ fn every_setting_is_listed_with_its_origin() {
 }
 
 #[test]
-fn the_environment_goes_before_the_project_and_the_project_before_your_file() {
+fn the_environment_overrides_the_project_and_the_project_your_file() {
     let user = User::new();
     user.set(r#"{"pointsPerSession": 60, "archiveDays": 8, "editCaptureMaxBytes": 5}"#);
     user.write(PROJECT, r#"{"pointsPerSession": 70, "archiveDays": 9, "shellTools": ["make"]}"#);
@@ -71,7 +71,7 @@ fn the_environment_goes_before_the_project_and_the_project_before_your_file() {
 }
 
 #[test]
-fn a_project_cannot_disarm_you() {
+fn a_project_cannot_lower_protection() {
     let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
     user.set(r#"{"pointsPerSession": 60}"#);
     user.write(
@@ -124,9 +124,9 @@ fn a_project_cannot_disarm_you() {
     assert_eq!(user.read("lib/b.txt"), "b\n");
 }
 
-/// Whatever stands in its place, recording goes on.
+/// Recording continues, whatever is in place of the file.
 #[test]
-fn a_projects_settings_that_make_no_sense_have_no_effect() {
+fn a_projects_invalid_settings_have_no_effect() {
     let user = User::with(&[("a", "1"), (PROJECT, "{ nonsense")]);
     let answer = user.succeeds(&["checkpoint"]);
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: key must be a string at line 1 column 3");
@@ -144,7 +144,7 @@ fn a_projects_settings_that_make_no_sense_have_no_effect() {
 }
 
 #[test]
-fn settings_that_cannot_be_read_are_not_called_wrong() {
+fn unreadable_settings_are_not_called_invalid() {
     let user = User::with(&[("a", "1")]);
     user.set("{}");
     let file = user.home().join(".takeback/settings.json");
@@ -155,7 +155,7 @@ fn settings_that_cannot_be_read_are_not_called_wrong() {
 }
 
 #[test]
-fn your_own_settings_must_make_sense() {
+fn your_own_settings_must_be_valid() {
     let user = User::with(&[("a", "1")]);
     user.set("{ nonsense");
     let answer = user.exits(2, &["checkpoint"]);
@@ -241,7 +241,7 @@ fn you_can_switch_recording_off() {
     {"ok":false,"error":"Checkpoint feature not enabled"}
     "#);
     assert!(!user.home().join(".takeback/workspaces").exists(), "nothing was recorded");
-    // A project may ask for it, and so may you for one command.
+    // The user can enable it for one command.
     let mut command = user.command(&["checkpoint"]);
     command.env("TAKEBACK_ENABLE_FILE_CHECKPOINTING", "true");
     assert_eq!(user.answer_of(command, "").code, 0);
@@ -251,7 +251,7 @@ fn you_can_switch_recording_off() {
 }
 
 #[test]
-fn how_much_is_kept_is_as_set_and_no_less_for_a_project() {
+fn retention_settings_apply_and_a_project_cannot_lower_them() {
     let user =
         User::with(&[("a", "1"), (PROJECT, r#"{"pointsPerSession": 1, "archiveDays": 30}"#)]);
     user.set(r#"{"pointsPerSession": 2, "archiveDays": 9}"#);

@@ -1,4 +1,4 @@
-//! An agent's state: saved step by step, looked at, gone back to with the files.
+//! An agent's state: saved step by step, inspected, and rolled back with the files.
 
 mod first_step;
 mod inspection;
@@ -46,7 +46,7 @@ impl User {
         serde_json::from_str(&answer.out).expect("JSON")
     }
 
-    /// The ids that a list has.
+    /// The ids in a list.
     fn ids(&self, args: &[&str]) -> Vec<String> {
         let listed = self.json(&[&["state", "list"], args].concat());
         let ids = listed.as_array().expect("a list").iter();

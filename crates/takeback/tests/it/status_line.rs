@@ -1,4 +1,4 @@
-//! `status --line`, as a prompt asks for it.
+//! `status --line`, as a shell prompt uses it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,7 +17,7 @@ fn with_point() -> User {
 }
 
 #[test]
-fn it_says_where_things_stand() {
+fn the_line_shows_points_and_agents() {
     let user = with_point();
     let line = user.takeback(&["status", "--line"]);
     assert_eq!((line.code, line.err.as_str()), (0, ""));
@@ -45,13 +45,13 @@ fn it_says_where_things_stand() {
 }
 
 #[test]
-fn without_a_store_it_is_empty_and_makes_none() {
+fn without_a_store_the_line_is_empty_and_none_is_created() {
     let user = User::with(&[("a.txt", "one\n")]);
     let line = user.takeback(&["status", "--line"]);
     assert_eq!((line.code, line.out.as_str(), line.err.as_str()), (0, "\n", ""));
     assert_eq!(user.json(&["status", "--line"]), Value::Null);
     assert!(!user.home().join(".takeback").exists());
-    // Nor does it complain in a folder that is gone.
+    // No error in a deleted folder either.
     let mut gone = Command::new("sh");
     gone.args(["-c", "mkdir gone; cd gone; rmdir ../gone; exec \"$0\" status --line"]);
     gone.arg(env!("CARGO_BIN_EXE_takeback"));
@@ -61,7 +61,7 @@ fn without_a_store_it_is_empty_and_makes_none() {
 }
 
 #[test]
-fn it_neither_looks_at_files_nor_waits_nor_writes() {
+fn the_line_neither_scans_nor_waits_nor_writes() {
     let user = with_point();
     user.write("new.txt", "not looked at\n");
     let seq = || user.json(&["log"])[0]["seq"].clone();
@@ -73,7 +73,7 @@ fn it_neither_looks_at_files_nor_waits_nor_writes() {
     drop(lock);
     assert!(line.out.starts_with("1 point · "), "{line:?}");
     assert_eq!((seq(), names(&user)), before);
-    // Also of a store that may only be read.
+    // Also for a read-only store.
     let store = user.store();
     let set = |mode| fs::set_permissions(&store, fs::Permissions::from_mode(mode)).expect("ours");
     set(0o555);
@@ -90,7 +90,7 @@ fn names(user: &User) -> Vec<std::ffi::OsString> {
 }
 
 #[test]
-fn a_store_that_cannot_be_read_is_no_empty_line() {
+fn an_unreadable_store_is_reported_in_the_line() {
     let user = with_point();
     fs::write(user.store().join("timeline.db"), "something else").expect("it is ours");
     let line = user.takeback(&["status", "--line"]);

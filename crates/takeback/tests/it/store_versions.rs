@@ -1,7 +1,7 @@
 //! Two versions of Takeback on one machine: the older one meets a store of the newer one.
 //!
-//! The program under test is the older one as long as the store has a format that it does not know, and the
-//! newer one when the format is back.
+//! The program under test plays the older version while the store has an unknown format number, and the newer
+//! one when the number is restored.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::hook::{Session, write_tool};
 use crate::user::{User, unwrapped};
 
-/// Sets the format number that the store's database carries; the one it had.
+/// Sets the format number of the store's database, and returns the old one.
 fn set_format(user: &User, format: i64) -> i64 {
     let db = user.database();
     let had = db.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a number");
@@ -20,7 +20,7 @@ fn set_format(user: &User, format: i64) -> i64 {
     had
 }
 
-/// Every file of the store but SQLite's shared memory.
+/// Every file of the store except SQLite's shared memory.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).expect("it is there") {
@@ -35,7 +35,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn an_older_hook_refuses_a_newer_store_and_the_newer_one_tells() {
+fn an_older_hook_refuses_a_newer_store_and_the_newer_version_reports_it() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
@@ -51,7 +51,7 @@ fn an_older_hook_refuses_a_newer_store_and_the_newer_one_tells() {
         session.run("PostToolUse", &write_tool(&user, "c1", "a.txt", "two\n")).system_message(),
         None
     );
-    // Without any time left, too, nothing is left for later.
+    // A hook whose deadline has passed puts nothing into the inbox either.
     let mut hurried = user.command(&["hook", "--agent", "claude"]);
     hurried.env("TAKEBACK_HOOK_DEADLINE_MS", "0").env("TAKEBACK_SCAN_BUDGET_MS", "0");
     let stop = session.payload("Stop", &json!({"stop_hook_active": false}));
@@ -78,7 +78,7 @@ fn an_older_hook_refuses_a_newer_store_and_the_newer_one_tells() {
     assert_eq!(status["tooOld"]["version"], env!("CARGO_PKG_VERSION"));
     let status = user.takeback(&["status"]).unwrapped();
     assert!(status.contains("is too old for this store and recorded nothing"), "{status}");
-    // What changed meanwhile is neither the session's for sure nor the person's.
+    // The change in between is unclear: neither the session's nor the user's.
     let shown = user.json(&["show", "s-prompt-1"]);
     let change = &shown["changes"][0];
     assert_eq!(
@@ -86,7 +86,7 @@ fn an_older_hook_refuses_a_newer_store_and_the_newer_one_tells() {
         (&json!("a.txt"), &json!("ambiguous")),
         "{shown}"
     );
-    // As soon as a hook of the newer one has run, it is over.
+    // Once a hook of the newer version has run, it is only a warning.
     session.stop();
     let doctor = user.takeback(&["doctor"]);
     let out = doctor.unwrapped();
@@ -124,9 +124,9 @@ fn a_store_of_a_pre_release_build_is_refused_until_it_is_forgotten() {
     user.succeeds(&["checkpoint"]);
 }
 
-/// As an older one leaves it, which knew less of itself.
+/// A note that an older version left, without some of today's fields.
 #[test]
-fn what_an_older_one_left_is_told_with_its_version_and_program() {
+fn an_older_versions_note_is_reported_with_its_version_and_program() {
     let user = User::with(&[("a.txt", "one\n")]);
     user.succeeds(&["checkpoint"]);
     let folder = user.home().join(".takeback/hooks/gemini");

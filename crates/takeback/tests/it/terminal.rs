@@ -1,4 +1,4 @@
-//! Commands in a real pseudo-terminal, with a screen.
+//! Commands in a pseudo-terminal.
 
 use crate::pty::TerminalOutput;
 use crate::user::User;
@@ -44,7 +44,7 @@ fn a_command_has_the_terminal_as_it_is() {
 }
 
 #[test]
-fn ctrl_c_is_for_the_command() {
+fn ctrl_c_goes_to_the_command() {
     let user = User::with(&[("a.txt", "one\n")]);
     let script = "trap 'echo two > a.txt; exit 9' INT; echo waiting; while :; do sleep 0.1; done";
     let ran = user.terminal(80, 70).run(&["run", "--", "sh", "-c", script], "waiting", "\x03");
@@ -96,7 +96,7 @@ fn marked(ran: &TerminalOutput) -> Vec<String> {
 }
 
 #[test]
-fn words_that_differ_stand_out() {
+fn changed_words_are_highlighted() {
     let user = User::with(&[("a.txt", "the quick brown fox\nsame\n")]);
     user.takeback(&["checkpoint"]);
     user.write("a.txt", "the slow brown fox\x1b[2J\u{202e}\nsame\nnew");
@@ -134,7 +134,7 @@ fn a_rewind_shows_the_lines_before_it_asks() {
 }
 
 #[test]
-fn what_takes_long_shows_how_far_it_is_and_leaves_no_trace() {
+fn long_work_shows_its_progress_and_then_removes_it() {
     let user = User::with(&[("a.txt", "one\n")]);
     let at_once = || user.terminal(COLUMNS, ROWS).with("TAKEBACK_PROGRESS_AFTER_MS", "0");
     for (args, seen) in [
@@ -159,7 +159,7 @@ fn what_takes_long_shows_how_far_it_is_and_leaves_no_trace() {
     assert!(!json.written.contains("Reading"), "{:?}", json.written);
 }
 
-/// Longer than the pause after which the tree is looked at while a command runs.
+/// The command runs longer than the pause between two scans.
 #[test]
 fn nothing_is_shown_while_a_command_has_the_terminal() {
     let user = User::with(&[("a.txt", "one\n")]);

@@ -1,4 +1,4 @@
-//! Lists fit the terminal, whatever the names in them hold.
+//! Lists fit the terminal, whatever the names contain.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use crate::pty::TerminalOutput;
 use crate::user::User;
 
-/// Names that take more or less room than they have characters, or would steer a terminal.
+/// Names whose width differs from their number of characters, or that contain control characters.
 const NAMES: [&[u8]; 8] = [
     b"plain.txt",
     "日本語のフォルダ/とても長いファイル名の例です.txt".as_bytes(),
@@ -19,8 +19,8 @@ const NAMES: [&[u8]; 8] = [
     b"a/very/long/path/that/goes/down/many/folders/until/it/does/not/fit/any/more/main.rs",
 ];
 
-/// A session whose every word is unkind: it changes all files and makes one.
-fn unkind() -> User {
+/// A session with such names everywhere, which changes all files and creates one.
+fn with_hostile_names() -> User {
     let user = User::new();
     let write = |text: &str| {
         for name in NAMES {
@@ -60,14 +60,14 @@ pub(crate) fn at_widths(user: &User, args: &[&str]) -> String {
     let mut all = String::new();
     for columns in [40, 80, 200] {
         let ran = user.terminal(columns, 200).run(args, "", "");
-        kind_and_fitting(&ran, args, columns);
+        assert_fits(&ran, args, columns);
         all.push_str(&format!("{columns} columns\n{}\n\n", user.normalize(&ran.shown())));
     }
     all
 }
 
-/// Nothing is wider than the terminal, and nothing but our own colours reaches it.
-pub(crate) fn kind_and_fitting(ran: &TerminalOutput, args: &[&str], columns: u16) {
+/// Asserts that nothing is wider than the terminal, and that only our own colours reach it.
+pub(crate) fn assert_fits(ran: &TerminalOutput, args: &[&str], columns: u16) {
     assert_eq!(ran.wrapped(), [""; 0], "{args:?} at {columns}:\n{}", ran.shown());
     let mut rest = ran.written.as_str();
     while let Some((_, after)) = rest.split_once('\x1b') {
@@ -75,14 +75,14 @@ pub(crate) fn kind_and_fitting(ran: &TerminalOutput, args: &[&str], columns: u16
         assert_eq!(&after[end..=end], "m", "{args:?}: {:?}", ran.written);
         rest = &after[end + 1..];
     }
-    for unkind in ["\x1b[5m", "\x1b[2J", "\x07", "\u{202e}", "\u{200b}", "\u{200f}", "\u{fffd}"] {
-        assert!(!ran.written.contains(unkind), "{unkind:?} in {args:?}: {:?}", ran.written);
+    for hostile in ["\x1b[5m", "\x1b[2J", "\x07", "\u{202e}", "\u{200b}", "\u{200f}", "\u{fffd}"] {
+        assert!(!ran.written.contains(hostile), "{hostile:?} in {args:?}: {:?}", ran.written);
     }
 }
 
 #[test]
 fn the_log() {
-    insta::assert_snapshot!(at_widths(&unkind(), &["log"]), @r"
+    insta::assert_snapshot!(at_widths(&with_hostile_names(), &["log"]), @r"
     40 columns
     ID  just now  日本語で全部 \u{202…
     ID  just now  [label \u{202e}with…
@@ -99,7 +99,7 @@ fn the_log() {
 
 #[test]
 fn a_point() {
-    let user = unkind();
+    let user = with_hostile_names();
     let shown = at_widths(&user, &["show"]);
     let times = |line: &&str| !line.starts_with("made");
     insta::assert_snapshot!(shown.lines().filter(times).collect::<Vec<_>>().join("\n"), @r"
@@ -157,7 +157,7 @@ fn a_point() {
 
 #[test]
 fn counted_changes() {
-    insta::assert_snapshot!(at_widths(&unkind(), &["diff", "--stat"]), @r"
+    insta::assert_snapshot!(at_widths(&with_hostile_names(), &["diff", "--stat"]), @r"
     40 columns
       …/not/fit/any/more/main.rs  +2 -1
       emoji-🦀👍🏽❤️.md           +2 -1
@@ -198,7 +198,7 @@ fn counted_changes() {
 
 #[test]
 fn a_preview() {
-    insta::assert_snapshot!(at_widths(&unkind(), &["rewind", "@", "--dry-run"]), @r"
+    insta::assert_snapshot!(at_widths(&with_hostile_names(), &["rewind", "@", "--dry-run"]), @r"
     40 columns
     Rewind to ID “日本語で全部
     \u{202…” (just now)
@@ -259,13 +259,13 @@ fn a_preview() {
 }
 
 #[test]
-fn what_is_no_list_is_kind_too() {
-    let user = unkind();
+fn other_output_fits_the_terminal_too() {
+    let user = with_hostile_names();
     for args in [&["diff"][..], &["rewind", "@", "--dry-run", "--diff"], &["log", "-a"]] {
         for columns in [80, 200] {
             let ran = user.terminal(columns, 200).run(args, "", "");
             assert_eq!(ran.code, 0, "{args:?}");
-            kind_and_fitting(&ran, args, columns);
+            assert_fits(&ran, args, columns);
         }
     }
 }
@@ -277,7 +277,7 @@ fn settings_are_not_cut_where_it_is_narrow() {
     for columns in [40, 60, 80] {
         let ran = user.terminal(columns, 200).run(&["config"], "", "");
         assert_eq!(ran.code, 0);
-        kind_and_fitting(&ran, &["config"], columns);
+        assert_fits(&ran, &["config"], columns);
         assert!(ran.shown().contains("18446744073709551615"), "{columns}: {}", ran.shown());
     }
 }

@@ -1,10 +1,10 @@
-//! Times are shown and read where the user is.
+//! Times are shown and parsed in the user's time zone.
 
 use std::process::Command;
 
 use crate::user::{Answer, User};
 
-/// Eight hours before UTC, all year.
+/// Eight hours ahead of UTC, all year.
 const SHANGHAI: &str = "Asia/Shanghai";
 
 fn in_zone(user: &User, zone: &str, args: &[&str]) -> Answer {
@@ -13,8 +13,8 @@ fn in_zone(user: &User, zone: &str, args: &[&str]) -> Answer {
     user.answer_of(command, "")
 }
 
-/// When the newest point was made, as `date` writes it in a zone of fixed length: `CST-8`.
-fn made(user: &User, zone: &str, format: &str) -> String {
+/// The newest point's time, as `date` formats it in a zone such as `CST-8`.
+fn newest_point(user: &User, zone: &str, format: &str) -> String {
     let log = user.json(&["log"]);
     let at = log[0]["createdAt"].as_str().expect("a time").to_owned();
     let output = Command::new("date").env("TZ", zone).args(["-d", &at, format]).output();
@@ -28,14 +28,14 @@ fn with_point() -> User {
 }
 
 #[test]
-fn a_named_zone_is_the_zone_of_every_time() {
+fn a_named_zone_applies_to_every_time() {
     let user = with_point();
-    let there = made(&user, "CST-8", "+%H:%M:%S");
+    let there = newest_point(&user, "CST-8", "+%H:%M:%S");
     let shown = in_zone(&user, SHANGHAI, &["show", "one"]);
     assert!(shown.out.contains(&format!("made     {there} (")), "{there}: {shown:?}");
     assert_eq!(shown.err, "");
-    // It is this minute there, and was not in UTC for sixteen hours.
-    let minute = made(&user, "CST-8", "+%H:%M");
+    // The current minute there, which in UTC was 16 hours ago.
+    let minute = newest_point(&user, "CST-8", "+%H:%M");
     for args in [["show", &minute], ["diff", &minute], ["unpin", &minute]] {
         let answer = in_zone(&user, SHANGHAI, &args);
         assert_eq!(answer.code, 0, "{args:?}: {answer:?}");
@@ -53,7 +53,7 @@ fn a_point_without_a_description_is_named_by_local_time() {
     let event =
         r#"{"event":"before_tool","session":"s","call":"1","tool":"Edit","paths":["a.txt"]}"#;
     user.record(event);
-    let there = made(&user, "CST-8", "+%H:%M:%S");
+    let there = newest_point(&user, "CST-8", "+%H:%M:%S");
     for args in [&["log"][..], &["show", "@"]] {
         let told = in_zone(&user, SHANGHAI, args);
         assert!(told.out.contains(&format!("Checkpoint at {there}")), "{there}: {told:?}");
@@ -61,15 +61,15 @@ fn a_point_without_a_description_is_named_by_local_time() {
 }
 
 #[test]
-fn a_machine_without_zone_files_knows_named_zones_too() {
+fn named_zones_work_without_zone_files() {
     let user = with_point();
-    let there = made(&user, "CST-8", "+%H:%M:%S");
+    let there = newest_point(&user, "CST-8", "+%H:%M:%S");
     let mut command =
         user.failing("openat:error=ENOENT", Some("/usr/share/zoneinfo"), &["show", "one"]);
     command.env("TZ", SHANGHAI);
     let shown = user.answer_of(command, "");
     assert!(shown.out.contains(&format!("made     {there} (")), "{there}: {shown:?}");
-    // As where only some of them are installed.
+    // The same where only some zones are installed.
     let mut command = user.command(&["show", "one"]);
     std::fs::create_dir_all(user.home().join("zones/Etc")).expect("a folder");
     std::fs::copy("/usr/share/zoneinfo/Etc/UTC", user.home().join("zones/Etc/UTC"))
@@ -80,9 +80,9 @@ fn a_machine_without_zone_files_knows_named_zones_too() {
 }
 
 #[test]
-fn a_zone_that_is_not_known_is_said_to_be_utc() {
+fn an_unknown_zone_is_reported_and_times_are_in_utc() {
     let user = with_point();
-    let there = made(&user, "UTC", "+%H:%M:%S");
+    let there = newest_point(&user, "UTC", "+%H:%M:%S");
     for zone in ["Mars/Olympus", ":Mars/Olympus"] {
         let shown = in_zone(&user, zone, &["show", "one"]);
         assert!(shown.out.contains(&format!("made     {there} UTC (")), "{there}: {shown:?}");
@@ -90,7 +90,7 @@ fn a_zone_that_is_not_known_is_said_to_be_utc() {
             shown.err,
             format!("takeback: TZ={zone} is not a known time zone; times are in UTC\n")
         );
-        let minute = made(&user, "UTC", "+%H:%M");
+        let minute = newest_point(&user, "UTC", "+%H:%M");
         user.write("a.txt", zone);
         let back = in_zone(&user, zone, &["rewind", &minute, "--exact", "--dry-run"]);
         assert_eq!(back.code, 0, "{back:?}");
@@ -104,7 +104,7 @@ fn a_zone_that_is_not_known_is_said_to_be_utc() {
 }
 
 #[test]
-fn a_command_that_shows_no_time_reads_no_zone_files() {
+fn a_command_without_times_reads_no_zone_files() {
     let user = with_point();
     let trace = user.home().join("trace");
     let mut command = Command::new("strace");

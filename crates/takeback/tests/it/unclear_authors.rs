@@ -1,4 +1,4 @@
-//! Files whose author is not certain: the questions before a rewind, and what the answers do.
+//! Files with an unclear author: the questions before a rewind, and the effect of the answers.
 
 use serde_json::json;
 
@@ -6,39 +6,45 @@ use crate::pty::TerminalOutput;
 use crate::record::Recorder;
 use crate::user::User;
 
-/// What an agent was told to do, and a command that it started and whose end is not known; `files` are
-/// written after it began.
-pub(crate) fn unended(recorder: &mut Recorder, user: &User, command: &str, files: &[&str]) {
-    recorder.tell(
+/// A prompt and a command whose end is unknown; `files` are written after it began.
+pub(crate) fn unfinished_command(
+    recorder: &mut Recorder,
+    user: &User,
+    command: &str,
+    files: &[&str],
+) {
+    recorder.record(
         &json!({ "event": "prompt", "session": "s", "message": format!("m {command}"), "text": "go" }),
     );
     recorder
-        .tell(&json!({ "event": "before_tool", "session": "s", "call": command, "tool": "Bash",
+        .record(&json!({ "event": "before_tool", "session": "s", "call": command, "tool": "Bash",
         "shell": command }));
     for path in files {
         user.write(path, "unclear\n");
     }
 }
 
-/// The agent names what it writes.
+/// The agent edits a file by name.
 pub(crate) fn edits(recorder: &mut Recorder, user: &User, path: &str) {
-    recorder.tell(&json!({ "event": "prompt", "session": "s", "message": "edit", "text": "edit" }));
-    recorder.tell(&json!({ "event": "before_tool", "session": "s", "call": "edit", "tool": "Edit",
+    recorder
+        .record(&json!({ "event": "prompt", "session": "s", "message": "edit", "text": "edit" }));
+    recorder
+        .record(&json!({ "event": "before_tool", "session": "s", "call": "edit", "tool": "Edit",
         "paths": [path] }));
     user.write(path, "agent\n");
-    recorder.tell(&json!({ "event": "after_tool", "session": "s", "call": "edit" }));
-    recorder.tell(&json!({ "event": "turn_end", "session": "s" }));
+    recorder.record(&json!({ "event": "after_tool", "session": "s", "call": "edit" }));
+    recorder.record(&json!({ "event": "turn_end", "session": "s" }));
 }
 
 /// Two commands that never ended, with files after each, and a file that the agent edited by name.
 pub(crate) fn after_two_commands() -> User {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut recorder = Recorder::start(&user, &[]);
-    unended(&mut recorder, &user, "npm run dev", &["made.txt", "no[t]es!.txt"]);
-    unended(&mut recorder, &user, "make watch", &["watched.txt"]);
+    unfinished_command(&mut recorder, &user, "npm run dev", &["made.txt", "no[t]es!.txt"]);
+    unfinished_command(&mut recorder, &user, "make watch", &["watched.txt"]);
     edits(&mut recorder, &user, "named.txt");
     assert_eq!(recorder.close(), 0);
-    // What only looks like one of them to a pattern.
+    // Matches one of the names if that is read as a pattern.
     user.write("notes!.txt", "mine\n");
     user
 }
@@ -53,7 +59,7 @@ fn left(user: &User) -> Vec<&'static str> {
     all.into_iter().filter(|path| user.exists(path)).collect()
 }
 
-/// Who changed a file since the first command, as `show` says it.
+/// The author of a file's change since the first command, as `show` prints it.
 fn author(user: &User, path: &str) -> String {
     let points = ["m npm run dev", "m make watch", "edit"];
     let shown: Vec<String> = points.map(|point| user.takeback(&["show", point]).out).to_vec();
@@ -62,7 +68,7 @@ fn author(user: &User, path: &str) -> String {
 }
 
 #[test]
-fn each_group_is_asked_about_and_taken_kept_or_marked() {
+fn each_group_is_taken_kept_or_marked() {
     let user = after_two_commands();
     let ran = rewind(&user, &[], "t\rm\ry\r");
     let shown = ran.shown();
@@ -130,7 +136,7 @@ fn a_flag_that_changes_no_file_is_remembered_on_a_terminal_too() {
 fn what_you_made_in_an_unclear_folder_stays() {
     let user = User::new();
     let mut recorder = Recorder::start(&user, &[]);
-    unended(&mut recorder, &user, "npm run dev", &["out/made.txt"]);
+    unfinished_command(&mut recorder, &user, "npm run dev", &["out/made.txt"]);
     edits(&mut recorder, &user, "named.txt");
     assert_eq!(recorder.close(), 0);
     user.write("out/mine.txt", "mine\n");
@@ -146,10 +152,10 @@ fn more_than_five_groups_are_counted_and_more_than_ten_paths_too() {
     let mut recorder = Recorder::start(&user, &[]);
     let many: Vec<String> = (10..23).map(|n| format!("0-{n}.txt")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    unended(&mut recorder, &user, "npm run dev", &many);
+    unfinished_command(&mut recorder, &user, "npm run dev", &many);
     for n in 1..7 {
         let file = format!("{n}.txt");
-        unended(&mut recorder, &user, &format!("watch {n}"), &[&file]);
+        unfinished_command(&mut recorder, &user, &format!("watch {n}"), &[&file]);
     }
     edits(&mut recorder, &user, "named.txt");
     assert_eq!(recorder.close(), 0);

@@ -1,5 +1,5 @@
-//! A home that is full or may not be written to: the agent works on, the user is told, and the next hook
-//! that can record does not take the tree for unchanged.
+//! A home that is full or read-only: the agent continues, the user gets a message, and the next hook that can
+//! record does not assume that the tree is unchanged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::hook::{self, payload};
 use crate::user::{Answer, User, unwrapped};
 
-/// A hook of Claude Code, as a user who may not do everything.
+/// Runs a hook of Claude Code as an unprivileged user.
 fn run_hook(user: &User, event: &str, more: &Value) -> Answer {
     run_hook_of(user, "claude", event, more)
 }
@@ -31,7 +31,7 @@ fn write_tool(user: &User, call: &str, path: &str) -> Value {
     hook::write_tool(user, call, path, "by the agent\n")
 }
 
-fn prompted() -> User {
+fn after_a_prompt() -> User {
     let user = User::with(&[("a.txt", "one\n"), ("b.txt", "one\n"), ("mine.txt", "mine\n")]);
     user.drop_privileges();
     let answer = run_hook(&user, "UserPromptSubmit", &json!({"prompt": "go"}));
@@ -39,7 +39,7 @@ fn prompted() -> User {
     user
 }
 
-/// Nothing below the home may be written any more, or everything may.
+/// Makes everything below the home writable or read-only.
 fn set_home(user: &User, writable: bool) {
     let home = user.home().join(".takeback");
     let mut chmod = Command::new("chmod");
@@ -47,7 +47,7 @@ fn set_home(user: &User, writable: bool) {
     assert!(chmod.status().expect("it runs").success());
 }
 
-/// Who changed what after the prompt.
+/// The paths that changed after the prompt, with their authors.
 fn authors(user: &User) -> Vec<(String, String)> {
     let answer = user.unprivileged(&["show", "s-prompt", "--json"]);
     let shown: Value = serde_json::from_str(&answer.out).expect("JSON");
@@ -57,8 +57,8 @@ fn authors(user: &User) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_user_is_told_once_and_the_agent_is_not_stopped() {
-    let user = prompted();
+fn the_user_gets_one_message_and_the_agent_continues() {
+    let user = after_a_prompt();
     set_home(&user, false);
     let told = run_hook(&user, "PreToolUse", &write_tool(&user, "c1", "a.txt")).system_message();
     let told = told.expect("it is told at once");
@@ -90,10 +90,10 @@ fn the_user_is_told_once_and_the_agent_is_not_stopped() {
     assert!(!doctor.out.contains("could not be recorded by"), "{doctor:?}");
 }
 
-/// Agents that are not known to show a message read what a hook prints as something else.
+/// Other agents would interpret the output of a hook as something else.
 #[test]
 fn only_agents_that_show_a_message_get_one() {
-    let user = prompted();
+    let user = after_a_prompt();
     set_home(&user, false);
     for (agent, shows) in [("claude", true), ("gemini", true), ("codex", false), ("qwen", false)] {
         let event = if agent == "gemini" { "BeforeTool" } else { "PreToolUse" };
@@ -106,7 +106,7 @@ fn only_agents_that_show_a_message_get_one() {
                 json!({"tool_name": "run_shell_command", "tool_input": {"command": "make"}, "tool_use_id": "x"})
             }
         };
-        // The note about it would make the second one silent.
+        // Otherwise the note about the first message would suppress the second.
         drop(fs::remove_dir_all(user.home().join(".local")));
         let answer = run_hook_of(&user, agent, event, &tool);
         assert_eq!(answer.system_message().is_some(), shows, "{agent}: {answer:?}");
@@ -114,9 +114,9 @@ fn only_agents_that_show_a_message_get_one() {
     set_home(&user, true);
 }
 
-/// The home is writable again when the next hook, of whatever kind, comes.
+/// The home is writable again when the next hook of any kind runs.
 #[test]
-fn what_was_missed_is_found_and_is_unclear() {
+fn missed_changes_are_found_and_unclear() {
     for event in ["PostToolUse", "PreToolUse", "Stop", "UserPromptSubmit"] {
         let more = |user: &User| match event {
             "PostToolUse" => write_tool(user, "c1", "a.txt"),
@@ -124,7 +124,7 @@ fn what_was_missed_is_found_and_is_unclear() {
             "Stop" => json!({"stop_hook_active": false}),
             _ => json!({"prompt": "next", "prompt_id": "s-prompt-2"}),
         };
-        let user = prompted();
+        let user = after_a_prompt();
         set_home(&user, false);
         assert!(
             run_hook(&user, "PreToolUse", &write_tool(&user, "c1", "a.txt"))
@@ -157,18 +157,18 @@ fn what_was_missed_is_found_and_is_unclear() {
         assert!(log.contains("of session s could not be recorded"), "{event}: {log}");
         let doctor = user.unprivileged(&["doctor", "--json"]);
         assert!(!doctor.out.is_empty());
-        // A rewind neither takes it back nor calls it yours.
+        // A rewind neither takes it back nor attributes it to the user.
         let rewind = user.unprivileged(&["rewind", "s-prompt", "-y"]);
         assert!(rewind.out.contains("unclear"), "{event}: {rewind:?}");
         assert_eq!(user.read("a.txt"), "by the agent\n");
     }
 }
 
-/// The person looks before another hook comes.
+/// The user runs a command before the next hook.
 #[test]
-fn a_command_does_not_take_what_was_missed_for_yours() {
+fn a_command_does_not_attribute_missed_changes_to_you() {
     for args in [&["checkpoint"][..], &["status"], &["rewind", "s-prompt", "--dry-run"]] {
-        let user = prompted();
+        let user = after_a_prompt();
         set_home(&user, false);
         assert!(
             run_hook(&user, "PreToolUse", &write_tool(&user, "c1", "a.txt"))
@@ -189,10 +189,10 @@ fn a_command_does_not_take_what_was_missed_for_yours() {
     }
 }
 
-/// No note can be left: the end of the call shows that its beginning is missing.
+/// Even without a note, the end of a call shows that its beginning is missing.
 #[test]
-fn an_end_without_its_beginning_is_enough() {
-    let user = prompted();
+fn the_end_of_a_call_reveals_a_missing_beginning() {
+    let user = after_a_prompt();
     set_home(&user, false);
     let place = user.home().join(".local");
     drop(fs::remove_dir_all(&place));
@@ -227,7 +227,7 @@ fn an_end_without_its_beginning_is_enough() {
     assert!(log.contains("the beginning of a call (Write) was not recorded"), "{log}");
 }
 
-/// The database cannot grow: every hook says so at once, `doctor` and `status` try for themselves.
+/// The database cannot grow. The first hook reports it at once; `doctor` and `status` try to write.
 #[test]
 fn a_full_home() {
     let user = User::with(&[("a.txt", "one\n")]);
@@ -271,9 +271,9 @@ fn a_full_home() {
     assert_eq!(mode & 0o777, 0o700);
 }
 
-/// What a killed rewind left half done is not taken for a session's work.
+/// Half of a killed rewind does not count as a session's work.
 #[test]
-fn an_interrupted_rewind_is_finished_before_anything_is_looked_for() {
+fn an_interrupted_rewind_is_finished_before_the_scan() {
     for args in [&["status"][..], &["checkpoint"]] {
         let user = User::with(&[("a.txt", "one\n"), ("b.txt", "one\n"), ("c.txt", "one\n")]);
         let hook = |event: &str, more: Value| {
@@ -316,7 +316,7 @@ fn an_interrupted_rewind_is_finished_before_anything_is_looked_for() {
 
 #[test]
 fn a_store_that_became_read_only_is_found() {
-    let user = prompted();
+    let user = after_a_prompt();
     let set = |path: &Path, mode: u32| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode is set");
     };
@@ -331,8 +331,8 @@ fn a_store_that_became_read_only_is_found() {
     }
 }
 
-/// The same on a disk that really is full, and on one that can only be read. In a mount of its own, which
-/// not every system lets a user have; the tests above need none.
+/// The same on a disk that really is full, and on a read-only one. It needs a mount of its own, which not
+/// every system allows; the tests above need none.
 #[test]
 fn a_small_disk_that_is_full_and_then_read_only() {
     let user = User::with(&[("a.txt", "one\n")]);
@@ -390,7 +390,7 @@ fn a_small_disk_that_is_full_and_then_read_only() {
 }
 
 #[test]
-fn a_store_that_can_be_written_needs_nothing_of_the_folders_above_it() {
+fn a_writable_store_needs_no_writable_parent() {
     let user = User::with(&[("a.txt", "one\n")]);
     user.drop_privileges();
     assert_eq!(user.unprivileged(&["checkpoint"]).code, 0);

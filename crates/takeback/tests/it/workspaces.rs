@@ -12,7 +12,7 @@ fn after_an_agent() -> User {
     user
 }
 
-/// Moves the user's folder away; where it is now.
+/// Moves the user's folder, and returns its new path.
 fn move_away(user: &User, name: &str) -> PathBuf {
     let new = user.work().with_file_name(name);
     fs::rename(user.work(), &new).expect("it moves");
@@ -103,7 +103,7 @@ fn forgetting_asks_on_a_terminal() {
 }
 
 #[test]
-fn only_the_folder_that_is_named_is_forgotten_also_if_it_is_gone() {
+fn only_the_named_folder_is_forgotten_even_if_it_no_longer_exists() {
     let user = after_an_agent();
     fs::create_dir(user.work().join("sub")).expect("a folder");
     assert_eq!(user.takeback(&["forget", "sub", "-y"]).code, 10, "not the one around it");
@@ -180,7 +180,7 @@ fn a_folder_that_moved_keeps_its_history() {
     assert_eq!(there(&["relocate", old]).code, 10, "it no longer exists");
 }
 
-/// Cut off between its two steps, it is finished by saying it again.
+/// If it is interrupted between its two steps, the same command finishes it.
 #[test]
 fn an_interrupted_relocate_is_finished_by_the_next() {
     let user = after_an_agent();
@@ -194,7 +194,7 @@ fn an_interrupted_relocate_is_finished_by_the_next() {
 }
 
 #[test]
-fn moves_that_make_no_sense_are_refused() {
+fn invalid_moves_are_refused() {
     let user = after_an_agent();
     let new = user.work().with_file_name("new");
     fs::create_dir(&new).expect("a folder");

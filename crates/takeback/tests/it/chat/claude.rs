@@ -1,7 +1,7 @@
-//! The same with the real `claude` program, to which a server of the tests plays the model.
+//! The same with the real `claude` program and a test server as its model.
 //!
-//! The program is the one that `TAKEBACK_CLAUDE` names or that `scripts/install-claude` installed.
-//! Without it these tests say that they are skipped; with `TAKEBACK_E2E=require` they fail instead.
+//! The program is the one that `TAKEBACK_CLAUDE` names or that `scripts/install-claude` installed. Without it
+//! these tests are skipped with a message; with `TAKEBACK_E2E=require` they fail instead.
 
 mod beyond_sdk;
 mod killed_agent;

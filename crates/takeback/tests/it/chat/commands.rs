@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::two_prompts::{
-    after_two_prompts, after_two_prompts_in, after_two_prompts_of, plays_turns, point_of,
+    after_two_prompts, after_two_prompts_in, after_two_prompts_of, point_of, start_turns,
 };
 use crate::pty::{DOWN, ENTER, ESC, Terminal};
 use crate::user::User;
@@ -103,7 +103,7 @@ fn rewind_and_restore_go_to_the_point_they_name() {
     assert_eq!(user.tree(), after);
     chat.asks("/redo", "Redone. Verified on disk.");
     assert!(!user.exists("index.ts"));
-    // A step of the agent, which the menu lists only if it is asked for.
+    // A step of the agent, which the menu lists only on request.
     chat.asks("/rewind @~1", "model").sees("[x] ").types(ESC).sees("(current)");
     chat.types(ESC).sees("Exited checkpoint selection.").says("/clear").sees_no("Exited");
     chat.asks("/restore both", "[both]").types(ESC).sees("(current)").types(ESC);
@@ -129,7 +129,7 @@ fn diff_says_when_there_is_nothing() {
     let mut chat = fresh(&user);
     chat.asks("/diff", "/diff compares with your last prompt; there is none yet.");
     let turns = json!({ "turns": [{ "steps": [{ "say": "I only talk." }] }] });
-    let mut chat = plays_turns(&user, &turns);
+    let mut chat = start_turns(&user, &turns);
     chat.says("talk").sees("I only talk.").sees("1 point ");
     chat.asks("/diff", "Nothing changed since the last prompt.");
 }
@@ -144,7 +144,7 @@ fn a_conversation_is_saved_listed_loaded_and_deleted() {
     assert!(user.exists("index.ts"));
     chat.asks("/conversations", "first try").sees("builtin").sees("2 prompts");
     chat.asks("/load first try", "Loaded. Files stay as they are.").sees("divide too.");
-    // What was loaded is gone on with: the third prompt gets the third turn.
+    // The loaded conversation continues: the third prompt gets the third turn.
     chat.says("go on").sees("Half of it is done.").types(ESC).sees("interrupted");
     chat.asks("/delete first try", "Deleted first try");
     chat.asks("/load first try", "there is no conversation first try");
@@ -192,7 +192,7 @@ fn exit_and_quit_leave_and_say_how_to_go_on() {
 }
 
 #[test]
-fn a_menu_of_one_point_is_gone_through_with_arrows() {
+fn arrows_move_in_a_menu_of_one_point() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut chat = fresh(&user);
     chat.asks("/checkpoint only", "“only”");

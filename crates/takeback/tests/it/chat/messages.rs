@@ -1,11 +1,11 @@
-//! The messages that users know from other programs, word for word and in their colours.
+//! The fixed messages, word for word and in their colours.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
 use super::rewind_menu::after_a_step;
-use super::two_prompts::{after_two_prompts, plays, plays_turns};
+use super::two_prompts::{after_two_prompts, start_scenario, start_turns};
 use crate::pty::{A_WHILE, DOWN, ENTER, ESC, Terminal, TerminalOptions};
 use crate::user::User;
 
@@ -15,7 +15,7 @@ const VARIABLE: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
 const WARNING: &str = "Warning: File checkpointing enabled but environment variable not set";
 const ADVICE: &str = "Set CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1 to enable SDK checkpointing";
 
-/// Starts and ends a session; its standard error.
+/// Starts and ends a session, and returns its standard error.
 pub(super) fn errors_at_start(place: TerminalOptions<'_>) -> String {
     let file = place.user.home().join("errors");
     let mut chat = place.errors_to(file.clone()).start(&["chat", "--agent", "builtin"]);
@@ -28,7 +28,7 @@ pub(super) fn log_of(user: &User) -> String {
     std::fs::read_to_string(user.home().join(".takeback/logs/chat.log")).unwrap_or_default()
 }
 
-/// A shell script in place of `claude`.
+/// Writes a shell script that replaces `claude`.
 pub(super) fn program(user: &User, line: &str) -> String {
     let file = user.home().join("program.sh");
     std::fs::write(&file, format!("#!/bin/sh\n{line}\n")).expect("a program");
@@ -54,7 +54,7 @@ fn without_an_agent(user: &User) -> Terminal {
 }
 
 #[test]
-fn a_settings_file_that_asks_for_checkpoints_and_no_variable_make_two_lines() {
+fn a_settings_file_without_the_variable_makes_two_warning_lines() {
     let user = User::new();
     assert_eq!(errors_at_start(user.terminal(80, 24)), "", "by default nothing is to be said");
     user.set(r#"{"enableFileCheckpointing": true}"#);
@@ -84,7 +84,7 @@ fn checkpoint_feature_not_enabled() {
     let user = User::new();
     user.set(r#"{"enableFileCheckpointing": false}"#);
     let said = "Checkpoint feature not enabled";
-    let mut chat = plays(&user, &[]);
+    let mut chat = start_scenario(&user, &[]);
     chat.sees("not recorded").types(ESC).types(ESC).sees(said);
     chat.says("/rewind").sees_times(2, said);
     chat.says("/checkpoint x").sees_times(3, said);
@@ -170,7 +170,7 @@ fn a_conflict_is_red_and_logged_and_the_conversation_is_not_cut() {
 }
 
 #[test]
-fn without_a_live_agent_files_are_offered_from_the_own_copy() {
+fn without_a_live_agent_takebacks_own_copies_are_offered() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut chat = without_an_agent(&user);
     chat.look(A_WHILE).types("y").sees("Restored to checkpoint: before");
@@ -226,13 +226,13 @@ fn a_failing_tool_is_red() {
         { "tool": "shell", "input": { "command": "echo no such thing; exit 4" } },
         { "say": "That did not work." },
     ] }] });
-    let mut chat = plays_turns(&user, &turns);
+    let mut chat = start_turns(&user, &turns);
     chat.says("try it").sees("exit 4: no such thing").sees("did not work.");
     assert_eq!((chat.colour_of("◆ $ echo"), chat.colour_of("exit 4:")), (RED, RED));
 }
 
 #[test]
-fn an_agent_that_is_not_there_is_named() {
+fn a_missing_agent_is_named() {
     let user = User::new();
     for (args, why) in [
         (

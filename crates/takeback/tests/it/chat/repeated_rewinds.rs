@@ -1,13 +1,13 @@
-//! Going back more than once, and to prompts that the conversation no longer has.
+//! Repeated rewinds, and rewinds to prompts that the conversation no longer has.
 
-use super::two_prompts::{after_two_prompts, after_two_prompts_of, plays, point_of, two};
+use super::two_prompts::{after_two_prompts, after_two_prompts_of, point_of, start_scenario, two};
 use crate::pty::{ENTER, ESC};
 use crate::user::User;
 
 const SECOND: &str = "Add multiply and divide functions to utils.ts";
 
 #[test]
-fn step_by_step_to_the_beginning() {
+fn rewind_step_by_step_to_the_beginning() {
     let user = User::with(&[("mine.txt", "mine\n")]);
     let before = user.tree();
     let mut chat = after_two_prompts_of(&user);
@@ -23,7 +23,7 @@ fn step_by_step_to_the_beginning() {
 }
 
 #[test]
-fn to_a_prompt_that_a_rewind_has_cut_off() {
+fn rewind_to_a_prompt_that_a_rewind_has_cut_off() {
     let (user, mut chat) = after_two_prompts();
     chat.goes_back_to("2").sees("Restored to checkpoint: Create a file");
     assert!(!user.exists("utils.ts"));
@@ -37,7 +37,7 @@ fn to_a_prompt_that_a_rewind_has_cut_off() {
 }
 
 #[test]
-fn to_a_prompt_from_before_the_conversation_was_cleared() {
+fn rewind_to_a_prompt_from_before_clear() {
     let (user, mut chat) = after_two_prompts();
     chat.says("/clear").sees("A new conversation.");
     chat.goes_back_to("1").sees("Restored to checkpoint: Add multiply");
@@ -46,18 +46,18 @@ fn to_a_prompt_from_before_the_conversation_was_cleared() {
 }
 
 #[test]
-fn to_a_prompt_that_was_given_again() {
+fn rewind_to_a_prompt_that_was_sent_again() {
     let (user, mut chat) = after_two_prompts();
     chat.goes_back_to("1").sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
     chat.types(ENTER).sees("divide too.").sees("3 points");
-    // The one that was cut off; what was given in its place is cut instead.
+    // The prompt that was cut off; now its replacement is cut instead.
     chat.goes_back_to("2").sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
     chat.sees(&format!("> {SECOND}"));
 }
 
 #[test]
-fn what_waited_for_a_turn_that_is_interrupted_comes_back_to_the_input() {
+fn queued_prompts_return_to_the_input_after_an_interrupt() {
     let (_user, mut chat) = after_two_prompts();
     chat.says("Do the third thing").sees("Half of it is done.").says("and then this");
     chat.sees("next: and then this").says("and that").sees("next: and that").types("begun");
@@ -67,16 +67,16 @@ fn what_waited_for_a_turn_that_is_interrupted_comes_back_to_the_input() {
 }
 
 #[test]
-fn a_new_session_after_others() {
+fn a_new_session_lists_the_points_of_others() {
     let (user, mut chat) = after_two_prompts();
     chat.says("/exit");
     assert_eq!(chat.ends(), 0);
-    let mut chat = plays(&user, &[]);
+    let mut chat = start_scenario(&user, &[]);
     chat.sees("builtin").types(ESC).types(ESC).sees("other sessions");
 }
 
 #[test]
-fn what_went_last_comes_back_first() {
+fn undo_takes_back_the_latest_rewind_first() {
     let (user, mut chat) = after_two_prompts();
     chat.restores("1", "c").sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
     chat.types("\x15").sees("Type a prompt");
@@ -88,11 +88,11 @@ fn what_went_last_comes_back_first() {
 }
 
 #[test]
-fn what_was_said_after_a_rewind_comes_back_by_redo() {
+fn redo_brings_back_what_was_said_after_a_rewind() {
     let (_user, mut chat) = after_two_prompts();
     chat.goes_back_to("1").sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
     chat.types("\x15").says("quite another prompt").sees("divide too.").sees_no("working");
-    // The same files came of both prompts.
+    // Both prompts made the same files.
     chat.says("/undo").sees("No file had to change.").sees("The conversation is back.");
     chat.sees_no("quite another prompt").sees(SECOND);
     chat.says("/redo").sees("The conversation is as it was before the undo.");
@@ -112,7 +112,7 @@ fn a_rewind_of_another_process_is_not_undone() {
 }
 
 #[test]
-fn redo_says_what_became_of_the_conversation() {
+fn redo_says_what_happened_to_the_conversation() {
     let (user, mut chat) = after_two_prompts();
     chat.goes_back_to("1").sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
     chat.types("\x15").says("/undo").sees("Undone. Verified on disk.");
@@ -123,8 +123,8 @@ fn redo_says_what_became_of_the_conversation() {
     assert_eq!(user.read("utils.ts"), two());
     chat.types("\x15").says("/undo").sees("The conversation is back.").says("/exit");
     assert_eq!(chat.ends(), 0);
-    // Another run knows of the files alone.
-    let mut chat = plays(&user, &["--continue"]);
+    // A later session knows only the rewinds of files.
+    let mut chat = start_scenario(&user, &["--continue"]);
     chat.sees("divide too.").says("/redo").sees("Redone. Verified on disk.");
     chat.sees("Only files were redone; the conversation stays as it is.").sees("divide too.");
     assert_eq!(user.read("utils.ts"), two());
@@ -133,7 +133,7 @@ fn redo_says_what_became_of_the_conversation() {
 }
 
 #[test]
-fn redo_of_a_part_is_not_called_a_whole() {
+fn a_partial_redo_is_reported_as_failed() {
     let (user, mut chat) = after_two_prompts();
     chat.restores("1", "f")
         .sees("Restored to checkpoint: Add multiply")
@@ -149,7 +149,7 @@ fn redo_of_a_part_is_not_called_a_whole() {
 }
 
 #[test]
-fn redo_that_finds_everything_done_says_so() {
+fn a_redo_with_nothing_to_do_says_so() {
     let (user, mut chat) = after_two_prompts();
     chat.restores("1", "f")
         .sees("Restored to checkpoint: Add multiply")

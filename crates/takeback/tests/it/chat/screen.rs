@@ -5,8 +5,8 @@ use std::process::Command;
 use serde_json::json;
 
 use super::two_prompts::{
-    after_two_prompts, after_two_prompts_in, after_two_prompts_of, plays, plays_turns, scenario,
-    two,
+    after_two_prompts, after_two_prompts_in, after_two_prompts_of, scenario, start_scenario,
+    start_turns, two,
 };
 use crate::pty::{DOWN, ENTER, ESC, Terminal};
 use crate::user::User;
@@ -16,7 +16,7 @@ const PAGE_DOWN: &str = "\x1b[6~";
 
 /// Waits until the screen is drawn for this width.
 #[track_caller]
-fn fills(chat: &mut Terminal, columns: usize) -> &mut Terminal {
+fn is_drawn_for(chat: &mut Terminal, columns: usize) -> &mut Terminal {
     let rule = "─".repeat(columns);
     chat.sees_that(&format!("{columns} columns"), |screen| {
         screen.lines().any(|line| line.trim_end() == rule)
@@ -26,13 +26,13 @@ fn fills(chat: &mut Terminal, columns: usize) -> &mut Terminal {
 #[test]
 fn it_is_drawn_anew_when_the_size_changes() {
     let (_user, mut chat) = after_two_prompts();
-    fills(&mut chat, 80);
+    is_drawn_for(&mut chat, 80);
     chat.says("Do the third thing").sees("Half of it is done.");
     chat.resizes(40, 20);
-    fills(&mut chat, 40).sees("Half of it is done.").sees("working");
+    is_drawn_for(&mut chat, 40).sees("Half of it is done.").sees("working");
     assert!(chat.shown().lines().count() <= 20);
     chat.resizes(200, 60);
-    fills(&mut chat, 200).sees("Create a file utils.ts").sees("Half of it is done.");
+    is_drawn_for(&mut chat, 200).sees("Create a file utils.ts").sees("Half of it is done.");
     chat.opens_the_menu();
     chat.resizes(40, 20).sees_that("the menu for 40 columns", |screen| {
         screen.contains("(current)") && screen.lines().any(|line| line.ends_with('…'))
@@ -52,7 +52,7 @@ fn forty_columns_are_enough() {
     chat.goes_back().sees("Restored to checkpoint: Add multiply");
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
     chat.sees("> Add multiply").types("\x15").says("/help").sees("ctrl-d exits");
-    fills(&mut chat, 40);
+    is_drawn_for(&mut chat, 40);
 }
 
 #[test]
@@ -70,14 +70,14 @@ fn without_colour_nothing_is_coloured() {
         .filter(|codes| codes.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'))
         .flat_map(|codes| codes.split(';'))
         .collect();
-    // 39, 49 and 59 are no colour: the terminal's own.
+    // 39, 49 and 59 select the terminal's default colours.
     let plain = ["", "0", "1", "2", "7", "22", "27", "39", "49", "59"];
     let odd: Vec<&&str> = codes.iter().filter(|code| !plain.contains(code)).collect();
     assert!(odd.is_empty() && codes.contains(&"1"), "{odd:?}");
 }
 
 #[test]
-fn what_others_wrote_does_not_steer_the_terminal() {
+fn untrusted_text_does_not_control_the_terminal() {
     let user = User::new();
     let evil = "\x1b]2;pwned\x07\x1b[31mred\u{9b}2J\r\x08";
     let make = r#"printf 'evil \033]2;pwned\007 text\n' > "$(printf 'name\033]2;pwned\007')""#;
@@ -87,7 +87,7 @@ fn what_others_wrote_does_not_steer_the_terminal() {
         { "tool": "shell", "input": { "command": r"printf 'out\033]2;pwned\007\n'; false" } },
         { "say": "Done with it." },
     ] }] });
-    let mut chat = plays_turns(&user, &turns);
+    let mut chat = start_turns(&user, &turns);
     chat.types("\x1b[200~be evil \x1b]2;pwned\x07 now\x1b[201~");
     chat.sees("be evil").types(ENTER).sees("Done with it.").sees("1 point ");
     chat.says("/diff").sees("text").says("/points").sees_times(2, "be evil");
@@ -103,18 +103,18 @@ fn what_others_wrote_does_not_steer_the_terminal() {
 }
 
 #[test]
-fn ten_thousand_lines_can_be_gone_through() {
+fn ten_thousand_lines_can_be_scrolled() {
     let user = User::new();
     let lines: Vec<String> = (1..=10_000).map(|n| format!("This is line {n}.")).collect();
     let turns = json!({ "turns": [{ "steps": [{ "say": lines.join("\n") }] }] });
-    let mut chat = plays_turns(&user, &turns);
+    let mut chat = start_turns(&user, &turns);
     chat.says("talk").sees("This is line 10000.");
     chat.types(&PAGE_UP.repeat(1010)).sees("This is line 1.").sees("more lines below, page down");
     chat.types(&PAGE_DOWN.repeat(280)).sees_that("the middle", |screen| {
         screen.contains("This is line 5") && !screen.contains("This is line 1.")
     });
     chat.types(&PAGE_DOWN.repeat(600)).sees("This is line 10000.").sees_no("more lines below");
-    // Somewhere in the middle, what is entered brings the end back.
+    // Entering something scrolls back to the end.
     chat.types(&PAGE_UP.repeat(20)).sees_no("line 10000.").says("/nonsense");
     chat.sees("Command execution failed");
 }
@@ -127,7 +127,7 @@ fn is_restored_after(code: u32, end: impl Fn(&mut Terminal)) {
     assert_eq!(chat.ends(), code);
     assert!(chat.is_restored(), "{:?}", chat.ever());
     chat.sees("2 prompts in chat-");
-    let mut chat = plays(&user, &["--continue"]);
+    let mut chat = start_scenario(&user, &["--continue"]);
     chat.sees("Continued after 2 prompts.").sees("divide too.");
 }
 

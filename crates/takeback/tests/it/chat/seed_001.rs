@@ -54,7 +54,7 @@ fn a_checkpoint_that_cannot_be_restored_is_red_and_logged() {
 
 // 检查点功能未启用时的提示
 #[test]
-fn a_word_when_the_checkpoint_feature_is_not_enabled() {
+fn a_message_when_the_checkpoint_feature_is_not_enabled() {
     let user = User::new();
     user.set(r#"{"enableFileCheckpointing": false}"#);
     let mut chat = starts(user.terminal(80, 24));
@@ -66,7 +66,7 @@ fn a_word_when_the_checkpoint_feature_is_not_enabled() {
 
 // 无可用检查点时的提示
 #[test]
-fn a_word_when_there_are_no_checkpoints() {
+fn a_message_when_there_are_no_checkpoints() {
     let user = User::new();
     let mut chat = starts(user.terminal(80, 24));
     chat.types(ESC).types(ESC).sees("No checkpoints available");
@@ -77,7 +77,7 @@ fn a_word_when_there_are_no_checkpoints() {
 
 // 加载检查点配置选项
 #[test]
-fn loading_the_options_for_checkpoints() {
+fn the_checkpoint_options_are_loaded() {
     let user = User::new();
     let of = |key: &str| {
         let settings = user.json(&["config"]);
@@ -138,7 +138,7 @@ fn the_interactive_session_has_the_list_of_checkpoints_and_no_snapshots() {
 
 // InteractiveRunner 依赖 CheckpointManager
 #[test]
-fn the_interactive_session_captures_with_and_goes_back_by_the_same_checkpoints() {
+fn the_interactive_session_rewinds_to_the_checkpoints_it_captured() {
     let (user, mut chat) = after_two_prompts();
     let listed = list(&user);
     let captured = listed["checkpoints"][0]["id"].as_str().expect("an id").to_owned();

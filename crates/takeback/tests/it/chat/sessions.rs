@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::two_prompts::{
-    after_two_prompts, after_two_prompts_of, playing, plays, plays_turns, scenario, two,
+    after_two_prompts, after_two_prompts_of, scenario, start_scenario, start_turns, two,
+    write_scenario,
 };
 use crate::pty::{DOWN, ENTER, ESC, Terminal};
 use crate::user::User;
@@ -21,7 +22,7 @@ fn folders(user: &User) -> Vec<PathBuf> {
     sessions.map(|entry| entry.expect("an entry").path()).collect()
 }
 
-/// The list of the only session there is.
+/// The list of the only session.
 pub(super) fn list_file(user: &User) -> PathBuf {
     let folders = folders(user);
     assert_eq!(folders.len(), 1, "{folders:?}");
@@ -39,21 +40,21 @@ fn ids(user: &User) -> Vec<String> {
     sessions.map(|session| session["id"].as_str().expect("an id").to_owned()).collect()
 }
 
-fn leaves(mut chat: Terminal) {
+fn exits(mut chat: Terminal) {
     chat.says("/exit");
     assert_eq!(chat.ends(), 0);
 }
 
-/// Comes back to a session after two prompts.
-fn comes_back(user: &User, how: &[&str]) -> Terminal {
+/// Continues a session after two prompts.
+fn continues(user: &User, how: &[&str]) -> Terminal {
     let scenario = scenario(user);
     let mut chat = user.terminal(80, 24).start(&[&["chat", "--scenario", &scenario], how].concat());
     chat.sees("Continued after 2 prompts.").sees("divide too.");
     chat
 }
 
-/// A start that fails: the exit code, and what is said.
-fn fails(user: &User, how: &[&str]) -> (u32, String) {
+/// A start that fails: its exit code and output.
+fn failed_start(user: &User, how: &[&str]) -> (u32, String) {
     let mut chat = user.terminal(80, 24).start(&[&["chat"], how].concat());
     let code = chat.ends();
     (code, chat.shown())
@@ -85,7 +86,7 @@ fn the_list_for_other_programs_has_every_prompt_newest_first() {
     let folder = file.parent().expect("a folder");
     assert_eq!((mode(&file), mode(folder)), (0o600, 0o700));
     assert_eq!(mode(folder.parent().expect("a folder")), 0o700);
-    leaves(chat);
+    exits(chat);
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn the_list_is_as_long_as_the_settings_say() {
     user.set(r#"{"checkpointKeepCount": 2}"#);
     let turn = |text: &str| json!({ "steps": [{ "say": text }] });
     let turns = json!({ "turns": [turn("first."), turn("second."), turn("third.")] });
-    let mut chat = plays_turns(&user, &turns);
+    let mut chat = start_turns(&user, &turns);
     chat.says("one").sees("first.").sees("1 point ").says("two\u{3000}zwei");
     chat.sees("second.").sees("2 points").says("three").sees("third.").sees("3 points");
     let described: Vec<Value> = list(&user)["checkpoints"]
@@ -104,12 +105,12 @@ fn the_list_is_as_long_as_the_settings_say() {
         .map(|one| one["description"].clone())
         .collect();
     assert_eq!(described, ["three", "two\u{3000}zwei"]);
-    // The menu shows as many, and the rest when it is asked for.
+    // The menu shows as many, and the rest on request.
     chat.types(ESC).types(ESC).sees("older…").sees("1 more in this session").types(DOWN);
     chat.types(DOWN).types(DOWN).types(ENTER).sees_no("older…").sees("> 3 just now");
 }
 
-/// What is listed for a session of which all is known from the log.
+/// The list as it can be rebuilt from the log.
 fn listed_in_the_log(user: &User) -> Value {
     let session = ids(user).remove(0);
     let points = user.json(&["log"]);
@@ -121,7 +122,7 @@ fn listed_in_the_log(user: &User) -> Value {
     json!({ "checkpoints": points.collect::<Vec<_>>() })
 }
 
-/// Times in both have the same digits.
+/// With three digits after the second.
 fn with_milliseconds(mut list: Value) -> Value {
     for one in list["checkpoints"].as_array_mut().expect("a list") {
         let time = one["timestamp"].as_str().expect("a time").trim_end_matches('Z');
@@ -134,12 +135,12 @@ fn with_milliseconds(mut list: Value) -> Value {
 #[test]
 fn a_damaged_list_is_set_aside_and_filled_from_the_log() {
     let user = User::new();
-    leaves(after_two_prompts_of(&user));
+    exits(after_two_prompts_of(&user));
     let file = list_file(&user);
     let whole = list(&user);
     assert_eq!(whole, with_milliseconds(listed_in_the_log(&user)), "the log knows all of it");
     fs::write(&file, "{ rubbish").expect("it is damaged");
-    let mut chat = comes_back(&user, &["--continue"]);
+    let mut chat = continues(&user, &["--continue"]);
     chat.sees("metadata.json was damaged").sees("damaged-1").sees("2 checkpoints were restored");
     let aside = file.with_file_name("metadata.json.damaged-1");
     assert_eq!(fs::read_to_string(aside).expect("it is there"), "{ rubbish");
@@ -153,31 +154,31 @@ fn a_damaged_list_is_set_aside_and_filled_from_the_log() {
 }
 
 #[test]
-fn a_list_that_is_gone_is_filled_from_the_log_as_long_as_the_settings_say() {
+fn a_deleted_list_is_rebuilt_from_the_log_up_to_the_configured_length() {
     let user = User::new();
-    leaves(after_two_prompts_of(&user));
+    exits(after_two_prompts_of(&user));
     let whole = list(&user);
     let file = list_file(&user);
     fs::remove_file(&file).expect("it goes");
     // Another session's prompt is in the log too.
     let event = r#"{"event":"prompt","session":"other","message":"m","text":"of another"}"#;
     user.record(event);
-    leaves(comes_back(&user, &["--continue"]));
+    exits(continues(&user, &["--continue"]));
     assert_eq!(list(&user), whole);
     user.set(r#"{"checkpointKeepCount": 1}"#);
     fs::write(&file, [0, 159, 146, 150]).expect("it is damaged");
-    let mut chat = comes_back(&user, &["--continue"]);
+    let mut chat = continues(&user, &["--continue"]);
     chat.sees("1 checkpoint was restored");
     assert_eq!(list(&user)["checkpoints"], json!([whole["checkpoints"][0]]));
-    leaves(chat);
+    exits(chat);
 }
 
 #[test]
-fn a_session_goes_on_and_goes_back_to_before_it_was_left() {
+fn a_continued_session_rewinds_to_earlier_prompts() {
     let user = User::new();
-    leaves(after_two_prompts_of(&user));
+    exits(after_two_prompts_of(&user));
     let session = ids(&user);
-    let mut chat = comes_back(&user, &["--continue"]);
+    let mut chat = continues(&user, &["--continue"]);
     chat.sees("2 points").sees(&session[0]);
     chat.goes_back_to("1").sees(&format!("Restored to checkpoint: {SECOND}"));
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
@@ -195,11 +196,11 @@ fn a_session_goes_on_and_goes_back_to_before_it_was_left() {
 }
 
 #[test]
-fn what_was_cut_before_it_was_left_stays_cut() {
+fn a_cut_conversation_stays_cut_after_a_restart() {
     let (user, mut chat) = after_two_prompts();
     chat.goes_back_to("1").sees("Restored to checkpoint: ").types("\x15");
-    leaves(chat);
-    let mut chat = plays(&user, &["--continue"]);
+    exits(chat);
+    let mut chat = start_scenario(&user, &["--continue"]);
     chat.sees("Continued after 1 prompt.").sees("It has add and subtract.");
     assert!(!chat.shown().contains("divide too."), "{}", chat.shown());
     chat.says("again").sees("divide too.");
@@ -208,22 +209,22 @@ fn what_was_cut_before_it_was_left_stays_cut() {
 #[test]
 fn a_session_is_named_by_its_id_or_the_beginning_of_it() {
     let user = User::new();
-    let (code, said) = fails(&user, &["--continue"]);
+    let (code, said) = failed_start(&user, &["--continue"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("there is no conversation to continue here"), "{said}");
-    leaves(after_two_prompts_of(&user));
+    exits(after_two_prompts_of(&user));
     let first = ids(&user).remove(0);
-    leaves(comes_back(&user, &["--resume", &first]));
-    leaves(comes_back(&user, &["--resume", &first[..first.len() - 1]]));
+    exits(continues(&user, &["--resume", &first]));
+    exits(continues(&user, &["--resume", &first[..first.len() - 1]]));
 
-    let (code, said) = fails(&user, &["--resume", "unknown"]);
+    let (code, said) = failed_start(&user, &["--resume", "unknown"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("there is no conversation unknown"), "{said}");
     let mut chat = user.terminal(80, 24).start(&["chat", "--agent", "builtin"]);
     chat.sees("builtin").says("hello").sees("1 point ").types(ESC).sees("Type a prompt");
-    leaves(chat);
+    exits(chat);
     let second = ids(&user).remove(0);
-    let (code, said) = fails(&user, &["--resume", "chat-"]);
+    let (code, said) = failed_start(&user, &["--resume", "chat-"]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("chat- is ambiguous: "), "{said}");
     assert!(said.contains(&first) && said.contains(&second), "{said}");
@@ -232,7 +233,7 @@ fn a_session_is_named_by_its_id_or_the_beginning_of_it() {
 #[test]
 fn a_point_of_another_session_is_restored() {
     let user = User::new();
-    leaves(after_two_prompts_of(&user));
+    exits(after_two_prompts_of(&user));
     let scenario = scenario(&user);
     let mut chat = user.terminal(120, 30).start(&["chat", "--scenario", &scenario]);
     chat.sees("builtin").sees("0 points");
@@ -246,20 +247,20 @@ fn a_point_of_another_session_is_restored() {
 #[test]
 fn a_deleted_session_leaves_neither_conversation_nor_folder() {
     let user = User::new();
-    leaves(after_two_prompts_of(&user));
+    exits(after_two_prompts_of(&user));
     let id = ids(&user).remove(0);
     assert!(list_file(&user).exists());
     let kept = user.takeback(&["session", "delete", &id, "--dry-run"]);
     assert_eq!((kept.code, folders(&user).len()), (0, 1), "{kept:?}");
     user.succeeds(&["session", "delete", &id, "-y"]);
     assert!(folders(&user).is_empty(), "{:?}", folders(&user));
-    let (code, said) = fails(&user, &["--resume", &id]);
+    let (code, said) = failed_start(&user, &["--resume", &id]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("there is no conversation"), "{said}");
     assert!(user.exists("utils.ts") && user.exists("index.ts"), "files are not touched");
 }
 
-/// A session of prompts only, with a list as `chat` writes it.
+/// A session with one prompt, and a list as `chat` writes it.
 fn session_with_list(user: &User, session: &str) -> PathBuf {
     let event = json!({ "event": "prompt", "session": session, "text": "go" });
     user.record(&event.to_string());
@@ -269,7 +270,7 @@ fn session_with_list(user: &User, session: &str) -> PathBuf {
     user.home().join(".takeback/sessions").join(session)
 }
 
-/// As if it had been archived long ago, and nothing cleaned up since yesterday.
+/// Makes a session look archived long ago, and the last clean-up older than a day.
 fn archived_long_ago(user: &User, session: &str) {
     user.succeeds(&["session", "archive", session]);
     let day = 86_400_000_i64;
@@ -280,7 +281,7 @@ fn archived_long_ago(user: &User, session: &str) {
 }
 
 #[test]
-fn what_is_cleaned_up_or_forgotten_leaves_no_folder() {
+fn clean_up_and_forget_remove_session_folders() {
     let user = User::with(&[("a.txt", "one\n")]);
     let [asked, due, stays] = ["asked", "due", "stays"].map(|id| session_with_list(&user, id));
     archived_long_ago(&user, "asked");
@@ -292,7 +293,7 @@ fn what_is_cleaned_up_or_forgotten_leaves_no_folder() {
     let mut chat = user.terminal(80, 24).start(&["chat", "--agent", "builtin"]);
     chat.sees("builtin");
     assert!(!due.exists() && stays.exists());
-    leaves(chat);
+    exits(chat);
     assert_eq!(folders(&user).len(), 2);
 
     let other = user.home().join(".takeback/sessions/of-another-folder");
@@ -309,7 +310,7 @@ fn old_snapshots_are_left_alone() {
     let time = before(old).modified().expect("a time");
     let mut chat = after_two_prompts_of(&user);
     chat.goes_back_to("2").sees("Restored to checkpoint: ").types("\x15");
-    leaves(chat);
+    exits(chat);
     assert_eq!(user.read(old), "{}\n");
     assert_eq!(before(old).modified().expect("a time"), time);
     let names = fs::read_dir(user.work().join(".claude/snapshots")).expect("it is there");
@@ -317,7 +318,7 @@ fn old_snapshots_are_left_alone() {
 }
 
 #[test]
-fn killed_in_its_first_turn_it_can_be_gone_on_with() {
+fn a_session_killed_in_its_first_turn_can_be_continued() {
     let user = User::new();
     let turns = json!({ "turns": [
         { "steps": [
@@ -326,7 +327,7 @@ fn killed_in_its_first_turn_it_can_be_gone_on_with() {
             { "pauseMs": 600_000 },
         ] },
     ] });
-    let scenario = playing(&user, &turns);
+    let scenario = write_scenario(&user, &turns);
     let args = ["chat", "--scenario", &scenario];
     let mut chat = user.terminal(80, 24).start(&args);
     chat.sees("builtin").says("Do the first thing").sees("Half of it is done.");
@@ -341,13 +342,13 @@ fn killed_in_its_first_turn_it_can_be_gone_on_with() {
 }
 
 #[test]
-fn one_conversation_is_not_gone_on_with_twice_at_once() {
+fn one_conversation_cannot_be_open_twice() {
     let (user, mut chat) = after_two_prompts();
-    let mut other = plays(&user, &["--continue"]);
+    let mut other = start_scenario(&user, &["--continue"]);
     assert_eq!(other.ends(), 1);
     assert!(other.shown().contains("is open in process"), "{}", other.shown());
     chat.says("/exit");
     assert_eq!(chat.ends(), 0);
-    let mut other = plays(&user, &["--continue"]);
+    let mut other = start_scenario(&user, &["--continue"]);
     other.sees("Continued after 2 prompts");
 }

@@ -1,4 +1,4 @@
-//! The story of the design: two prompts, Esc Esc, and the file is as it was after the first.
+//! The main scenario: two prompts, Esc Esc, and the file is as it was after the first.
 
 use std::time::{Duration, Instant};
 
@@ -37,24 +37,24 @@ pub(super) fn scenario(user: &User) -> String {
             { "tool": "write_file", "input": { "path": "whole.ts", "content": "whole\n" } },
         ] },
     ] });
-    playing(user, &turns)
+    write_scenario(user, &turns)
 }
 
 /// Starts `chat` with the scenario and these flags.
-pub(super) fn plays(user: &User, flags: &[&str]) -> Terminal {
+pub(super) fn start_scenario(user: &User, flags: &[&str]) -> Terminal {
     user.terminal(80, 24).start(&[&["chat", "--scenario", &scenario(user)], flags].concat())
 }
 
 /// Starts `chat` with these turns as its scenario.
-pub(super) fn plays_turns(user: &User, turns: &serde_json::Value) -> Terminal {
-    let scenario = playing(user, turns);
+pub(super) fn start_turns(user: &User, turns: &serde_json::Value) -> Terminal {
+    let scenario = write_scenario(user, turns);
     let mut chat = user.terminal(80, 24).start(&["chat", "--scenario", &scenario]);
     chat.sees("builtin");
     chat
 }
 
-/// Writes a scenario to a file; its name.
-pub(super) fn playing(user: &User, scenario: &serde_json::Value) -> String {
+/// Writes a scenario to a file, and returns its path.
+pub(super) fn write_scenario(user: &User, scenario: &serde_json::Value) -> String {
     let file = user.home().join("scenario.json");
     std::fs::write(&file, scenario.to_string()).expect("a scenario");
     file.display().to_string()
@@ -125,7 +125,7 @@ fn esc_twice_brings_the_file_back() {
     assert!(!user.exists("index.ts"), "what the shell made is gone too");
     chat.sees("> Add multiply and divide functions to utils.ts");
     chat.sees_no("divide too.");
-    // Said again, it is the second prompt once more.
+    // Submitted again, it is the second prompt again.
     chat.types(ENTER).sees("divide too.");
     assert!(user.read("utils.ts").contains("multiply") && user.exists("index.ts"));
 }
@@ -141,7 +141,7 @@ fn a_number_chooses_and_the_first_prompt_brings_back_the_beginning() {
 }
 
 #[test]
-fn esc_esc_enter_does_nothing() {
+fn closing_the_menu_does_nothing() {
     let (user, mut chat) = after_two_prompts();
     let before = user.tree();
     for leave in [ENTER, "0", ESC, "q"] {
@@ -181,7 +181,7 @@ fn u_takes_the_rewind_back() {
 }
 
 #[test]
-fn files_alone_or_the_conversation_alone() {
+fn files_or_conversation_can_be_restored_alone() {
     let (user, mut chat) = after_two_prompts();
     let after = user.tree();
     chat.restores("1", "c").sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
@@ -215,16 +215,16 @@ fn a_single_esc_ends_the_turn_and_a_second_one_that_is_late_opens_nothing() {
     let (user, mut chat) = after_two_prompts();
     chat.says("Do the third thing").sees("Half of it is done.").types(ESC).sees("interrupted");
     std::thread::sleep(Duration::from_millis(350));
-    // What follows at once would make it Alt.
+    // A key directly after Esc would turn it into Alt.
     chat.types(ESC).look(Duration::from_millis(200));
-    // Whatever was typed before has been taken in when this is seen.
+    // When this is visible, all earlier keys have been processed.
     chat.types("still here").sees("> still here");
     assert!(!chat.shown().contains("Checkpoints"), "{}", chat.shown());
     assert!(user.exists("half.ts") && !user.exists("whole.ts"));
 }
 
 #[test]
-fn two_esc_bytes_at_once_are_two_presses_and_sequences_are_none() {
+fn two_esc_bytes_are_two_presses_and_sequences_are_not() {
     let (_user, mut chat) = after_two_prompts();
     chat.types("\x1b\x1b[A").types("\x1b[A\x1b[B").types("\x1bb\x1bf").types("\x1bOC\x1bOD");
     chat.types("\x15typed").sees("> typed");
@@ -235,24 +235,24 @@ fn two_esc_bytes_at_once_are_two_presses_and_sequences_are_none() {
 const HINT: &str = "Esc again to rewind";
 
 #[test]
-fn one_esc_says_what_a_second_would_do_for_a_while() {
+fn one_esc_shows_a_hint_for_a_while() {
     let (_user, mut chat) = after_two_prompts();
     let began = Instant::now();
     chat.types(ESC).sees(HINT).sees_no(HINT).sees("esc esc rewinds");
     let shown = began.elapsed();
     assert!((1300..10_000).contains(&shown.as_millis()), "{shown:?}");
     assert!(!chat.shown().contains("Checkpoints"), "{}", chat.shown());
-    // Slower than a double press, and while it shows.
+    // Slower than a double press, but while the hint is visible.
     chat.types(ESC).sees(HINT).look(Duration::from_millis(500)).sees(HINT).types(ESC);
     chat.sees("Checkpoints").sees("> 0 (current)").types(ESC).sees("Exited checkpoint selection.");
     chat.look(Duration::from_millis(200));
     assert!(!chat.shown().contains(HINT), "this one closed the menu:\n{}", chat.shown());
-    // Another key takes it away.
+    // Another key removes it.
     chat.types(ESC).sees(HINT).types("x").sees("> x").sees_no(HINT);
 }
 
 #[test]
-fn an_esc_that_stops_the_agent_hints_at_nothing() {
+fn an_esc_that_stops_the_agent_shows_no_hint() {
     let (_user, mut chat) = after_two_prompts();
     chat.says("a third thing").sees("Half of it is done.").types(ESC).sees("interrupted");
     chat.look(Duration::from_millis(300));
@@ -261,18 +261,18 @@ fn an_esc_that_stops_the_agent_hints_at_nothing() {
 }
 
 #[test]
-fn there_is_no_hint_where_there_is_nothing_to_go_back_to() {
+fn there_is_no_hint_without_points() {
     let user = User::new();
     let mut chat = user.terminal(80, 24).start(&["chat", "--agent", "builtin"]);
     chat.sees("0 points").types(ESC).look(Duration::from_millis(400)).types("x").sees("> x");
     assert!(!chat.ever().contains("again to rewind"), "{}", chat.shown());
-    // Another session's point will do.
+    // A point of another session is enough.
     user.succeeds(&["-q", "checkpoint", "mine"]);
     chat.types("\x15").says("/status").sees("1 point ").types(ESC).sees(HINT);
 }
 
 #[test]
-fn there_is_no_hint_where_nothing_is_recorded() {
+fn there_is_no_hint_while_recording_is_off() {
     let user = User::new();
     user.set(r#"{"enableFileCheckpointing": false}"#);
     let mut chat = user.terminal(80, 24).start(&["chat", "--agent", "builtin"]);
@@ -281,7 +281,7 @@ fn there_is_no_hint_where_nothing_is_recorded() {
 }
 
 #[test]
-fn another_key_and_another_pace_can_be_set() {
+fn rewind_key_and_interval_can_be_set() {
     let user = User::new();
     user.set(r#"{"rewindKey": "ctrl-r", "doubleEscMs": 60000}"#);
     let mut chat = after_two_prompts_of(&user);

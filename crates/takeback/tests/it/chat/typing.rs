@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use takeback_testkit::model::{Answer, ModelServer};
 
 use super::sessions::list;
-use super::two_prompts::{after_two_prompts, plays, plays_turns};
+use super::two_prompts::{after_two_prompts, start_scenario, start_turns};
 use crate::pty::{A_WHILE, DOWN, ENTER, ESC, Terminal, UP};
 use crate::user::User;
 
@@ -15,13 +15,13 @@ fn described(user: &User) -> Vec<String> {
 }
 
 fn starts(user: &User) -> Terminal {
-    let mut chat = plays(user, &[]);
+    let mut chat = start_scenario(user, &[]);
     chat.sees("builtin");
     chat
 }
 
 #[test]
-fn every_script_has_its_width() {
+fn every_script_is_measured_correctly() {
     let user = User::new();
     let mut chat = starts(&user);
     let prompt = "grün 中文 e\u{301}x";
@@ -61,7 +61,7 @@ fn a_line_can_be_broken() {
 }
 
 #[test]
-fn what_is_typed_while_a_turn_runs_comes_after_it() {
+fn prompts_typed_during_a_turn_are_queued() {
     let user = User::new();
     let wait = "while [ ! -e go ]; do sleep 0.05; done";
     let turns = json!({ "turns": [
@@ -69,7 +69,7 @@ fn what_is_typed_while_a_turn_runs_comes_after_it() {
         { "steps": [{ "say": "Then this." }] },
         { "steps": [{ "say": "And that." }] },
     ] });
-    let mut chat = plays_turns(&user, &turns);
+    let mut chat = start_turns(&user, &turns);
     chat.says("wait").sees("working").sees("1 point ").says("and then this");
     chat.sees("next: and then this").says("and that").sees("next: and that");
     assert_eq!(described(&user), ["wait"]);
@@ -79,7 +79,7 @@ fn what_is_typed_while_a_turn_runs_comes_after_it() {
 }
 
 #[test]
-fn what_was_entered_comes_back_with_the_arrows() {
+fn arrows_recall_earlier_input() {
     let (user, mut chat) = after_two_prompts();
     let first = "> Create a file utils.ts with add and subtract functions";
     let second = "> Add multiply and divide functions to utils.ts";
@@ -91,7 +91,7 @@ fn what_was_entered_comes_back_with_the_arrows() {
     let mut chat = starts(&user);
     chat.types(UP).sees(second).types(UP).sees(first).types("\x15").says("/exit");
     assert_eq!(chat.ends(), 0);
-    let mut chat = plays(&user, &["--continue"]);
+    let mut chat = start_scenario(&user, &["--continue"]);
     chat.sees("Continued").says("/exit");
     assert_eq!(chat.ends(), 0);
     let mut chat = starts(&user);
@@ -164,7 +164,7 @@ fn esc_answers_no_and_ends_the_turn() {
 }
 
 #[test]
-fn who_is_writing_does_not_answer_by_accident() {
+fn typing_does_not_answer_a_question_by_accident() {
     let (user, server) = (User::new(), ModelServer::start());
     let mut chat = before_a_model(&user, &server, &["a.txt"]);
     chat.says("one").sees("Allow Write a.txt?").types("x").sees("> x").types("yna");
@@ -178,7 +178,7 @@ fn who_is_writing_does_not_answer_by_accident() {
 
 /// In a terminal of eight rows a file of 30 lines is read before it is allowed.
 #[test]
-fn a_question_without_room_is_read_to_its_end() {
+fn a_long_question_must_be_read_to_its_end() {
     let (user, server) = (User::new(), ModelServer::start());
     let lines: Vec<String> = (1..=30).map(|n| format!("line {n} of 30")).collect();
     let content = lines.join("\n");
@@ -201,7 +201,7 @@ fn a_question_without_room_is_read_to_its_end() {
 }
 
 #[test]
-fn the_menu_opens_although_something_is_asked() {
+fn the_menu_opens_while_a_question_is_open() {
     let (user, server) = (User::new(), ModelServer::start());
     let mut chat = before_a_model(&user, &server, &["a.txt"]);
     chat.says("one").sees("Allow Write a.txt?");

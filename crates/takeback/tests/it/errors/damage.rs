@@ -1,10 +1,10 @@
-//! Records that are not what was written, a log that was cut, a database that is gone.
+//! Altered records, a truncated write-ahead log, a missing database.
 
 use std::fs;
 
 use super::after_an_agent;
 
-/// A mode is the end of an entry: 0644 becomes 0744.
+/// An entry ends with its mode: 0644 becomes 0744.
 const FLIPPED: &str = "UPDATE change
     SET before = CAST(substr(before, 1, length(before) - 2) || x'e403' AS BLOB)
     WHERE path = (SELECT id FROM path WHERE bytes = CAST('a.txt' AS BLOB)) AND length(before) > 30";
@@ -39,7 +39,7 @@ fn a_flipped_mode_is_found_and_costs_that_file_alone() {
 }
 
 #[test]
-fn a_log_that_was_cut_is_told_and_work_goes_on() {
+fn a_truncated_log_is_reported_and_recording_continues() {
     let user = after_an_agent();
     let log = user.store().join("timeline.db-wal");
     let bytes = fs::read(&log).expect("a log");
@@ -60,7 +60,7 @@ fn a_log_that_was_cut_is_told_and_work_goes_on() {
 }
 
 #[test]
-fn a_database_that_is_gone_is_never_made_anew_beside_its_log() {
+fn a_missing_database_is_never_recreated_next_to_its_log() {
     let user = after_an_agent();
     let before = user.tree();
     let database = user.store().join("timeline.db");
@@ -93,7 +93,7 @@ fn a_database_that_is_gone_is_never_made_anew_beside_its_log() {
     let asked = user.takeback(&["doctor"]);
     assert!(asked.out.contains("timeline.db is gone"), "{asked:?}");
     assert_eq!(user.tree(), before);
-    // What the hint says.
+    // Do what the hint says.
     user.succeeds(&["forget", "-y"]);
     user.succeeds(&["checkpoint"]);
 }

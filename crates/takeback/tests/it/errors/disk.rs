@@ -1,4 +1,4 @@
-//! A disk that is full, files that do not hold still, and a home on another disk.
+//! A full disk, files that change while they are read, and a home on another file system.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::after_an_agent;
 use crate::user::User;
 
-/// Calls by which a store grows.
+/// System calls that make a store grow.
 const GROWING: [&str; 4] = ["write", "pwrite64", "ftruncate", "fallocate"];
 
-/// Lets a command find the disk full at each of its writes, one try each. After each try all is as it
-/// was or as it should be, and with room the command does what it does.
+/// Runs a command with a full disk at each of its writes, one try each. After each try the tree is as before or
+/// as the command leaves it, and with free space the command succeeds.
 fn fill_everywhere(user: &User, args: &[&str]) -> usize {
     let restore = user.backup();
     let before = user.tree();
@@ -27,7 +27,7 @@ fn fill_everywhere(user: &User, args: &[&str]) -> usize {
     let mut refused = 0;
     for (call, n) in calls {
         restore();
-        // SQLite's files stay full; the answer's way out is not part of it.
+        // For SQLite's files the disk stays full; printing the answer must succeed.
         let until = if call == "write" { "" } else { "+" };
         let answer = user.with_failing(&format!("{call}:error=ENOSPC:when={n}{until}"), None, args);
         let told = format!("{args:?} at {call} {n}: {answer:?}");
@@ -65,7 +65,7 @@ fn a_full_disk_loses_nothing_in_a_rewind() {
 #[test]
 fn a_full_disk_says_what_to_do() {
     let user = after_an_agent();
-    // The first look at files that are older than a clock tick is the last that writes the index.
+    // Once files are older than a clock tick, the next scan is the last that writes the index.
     std::thread::sleep(std::time::Duration::from_millis(50));
     user.takeback(&["status"]);
     let before = user.tree();
@@ -108,7 +108,7 @@ fn a_full_disk_says_what_to_do() {
 }
 
 #[test]
-fn an_answer_that_finds_no_room() {
+fn an_answer_that_cannot_be_written() {
     let user = after_an_agent();
     let full = |args: &[&str]| {
         let file = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
@@ -159,7 +159,7 @@ fn a_file_that_is_shorter_than_it_was_is_not_kept_by_halves() {
     ");
 }
 
-/// Whatever is seen of it, what is kept is whole.
+/// Whatever state is recorded, it is complete.
 #[test]
 fn a_file_that_grows_while_it_is_read() {
     let user = User::with(&[("log.txt", "")]);
@@ -215,10 +215,10 @@ fn a_home_on_another_file_system() {
     assert_eq!(run(&["verify"]).code, 0);
 }
 
-/// File systems that give a file no name later, folders on others, no `/proc`: by few files, which are
-/// made one by one, and by many, which several threads make.
+/// File systems on which a file without a name cannot get one, other file systems, no `/proc`. With few files,
+/// which one thread makes, and with many, which several threads make.
 #[test]
-fn where_a_file_must_have_a_name_from_the_start() {
+fn file_systems_without_unnamed_files() {
     for files in [2, 12] {
         let user = User::new();
         let write = |text: &str| {

@@ -1,10 +1,10 @@
-//! A disk that takes what is written and then does not confirm it.
+//! A disk that accepts writes and then does not confirm them.
 
 use super::after_an_agent;
 use crate::user::User;
 
-/// Lets a command fail to make things durable: from its n-th time on, or only then, for every n. After
-/// each try it is told what is true of the files, what is there can be taken back, and nothing is open.
+/// Fails a command's n-th sync, or all from the n-th on, for every n. After each try the message is true, placed
+/// files can be taken back, and no journal is open.
 fn fail_everywhere(user: &User, args: &[&str]) -> (usize, usize) {
     let restore = user.backup();
     let before = user.tree();
@@ -40,7 +40,7 @@ fn fail_everywhere(user: &User, args: &[&str]) -> (usize, usize) {
             assert!(all.contains("in place"), "{told}");
         }
         let recovered = user.takeback(&["recover"]);
-        // What had to be all or nothing is taken back if the state could not go along.
+        // A rollback is all or nothing: files are taken back if the state could not follow.
         let may_be = if args[0] == "state" { &[0, 4][..] } else { &[0] };
         assert!(may_be.contains(&recovered.code), "{told}: {recovered:?}");
         assert_eq!(user.takeback(&["verify"]).code, 0, "{told}");
@@ -54,26 +54,26 @@ fn fail_everywhere(user: &User, args: &[&str]) -> (usize, usize) {
 }
 
 #[test]
-fn a_rewind_that_the_disk_does_not_confirm_is_told_and_can_be_taken_back() {
+fn an_unconfirmed_rewind_is_reported_and_can_be_undone() {
     let user = after_an_agent();
     let (placed, untouched) = fail_everywhere(&user, &["rewind", "m", "-y"]);
     assert!(placed > 2 && untouched > 2, "{placed} {untouched}");
-    // One folder is made durable by the thread that did the rest, whose calls are counted on.
+    // With one folder, the main thread syncs it, so that its calls are counted.
     let user = after_an_agent();
     let (placed, _) = fail_everywhere(&user, &["rewind", "m", "-y", "--path", "a.txt"]);
     assert!(placed > 2, "{placed}");
 }
 
 #[test]
-fn a_rollback_that_the_disk_does_not_confirm_is_told_and_can_be_taken_back() {
+fn an_unconfirmed_rollback_is_reported_and_can_be_undone() {
     let user = crate::state::rollback::after_a_run();
     let (placed, untouched) = fail_everywhere(&user, &["state", "rollback", "ckpt-e-1", "-y"]);
     assert!(placed > 2 && untouched > 2, "{placed} {untouched}");
 }
 
-/// A file that cannot be opened any more, from some moment of the rewind on.
+/// A file that cannot be opened from some moment of the rewind on.
 #[test]
-fn a_file_that_cannot_be_read_back_is_told_and_can_be_taken_back() {
+fn an_unverified_file_is_reported_and_can_be_undone() {
     let user = after_an_agent();
     let restore = user.backup();
     let mut placed = 0;

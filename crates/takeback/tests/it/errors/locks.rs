@@ -1,4 +1,4 @@
-//! Two at once.
+//! Two commands at once.
 
 use std::process::Stdio;
 
@@ -39,14 +39,14 @@ fn two_rewinds_at_once_are_one_after_the_other() {
     assert_eq!(codes, [0, 5], "one does it, the other finds nothing to do");
     assert_eq!((user.read("a.txt").as_str(), user.read("lib/b.txt").as_str()), ("one\n", "b\n"));
     assert!(!user.exists("new") && !user.exists(".takeback"));
-    // The last of them changed nothing.
+    // The later one changed nothing.
     user.exits(5, &["undo", "-y"]);
     user.succeeds(&["undo", "-y"]);
     user.succeeds(&["verify"]);
 }
 
 #[test]
-fn how_things_are_is_told_while_a_rewind_runs() {
+fn status_works_while_a_rewind_runs() {
     let user = after_an_agent();
     let lock = std::fs::File::open(user.store().join("lock")).expect("a lock");
     lock.lock().expect("another command has it");

@@ -1,4 +1,4 @@
-//! What may not be read or written in the workspace.
+//! Missing permissions in the workspace.
 
 use super::after_an_agent;
 use crate::user::User;

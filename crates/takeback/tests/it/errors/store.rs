@@ -1,4 +1,4 @@
-//! A store that is missing, damaged, another user's, newer, or not to be written.
+//! A store that is damaged, newer, foreign, or not writable.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use super::after_an_agent;
 use crate::user::User;
 
-fn the_pack(user: &User) -> PathBuf {
+fn first_pack(user: &User) -> PathBuf {
     let packs = fs::read_dir(user.store().join("packs")).expect("packs");
     packs.map(|pack| pack.expect("named").path()).next().expect("one")
 }
 
 /// Overwrites a part of a file.
-fn spoil(file: &Path, at: std::ops::Range<usize>) {
+fn overwrite(file: &Path, at: std::ops::Range<usize>) {
     let mut bytes = fs::read(file).expect("it can be read");
     bytes[at].fill(0x5a);
     fs::write(file, bytes).expect("damaged");
@@ -46,7 +46,7 @@ fn a_store_whose_database_is_damaged() {
     let before = user.tree();
     let database = user.store().join("timeline.db");
     let size = usize::try_from(fs::metadata(&database).expect("it is there").len()).expect("small");
-    spoil(&database, 4096..size);
+    overwrite(&database, 4096..size);
     for args in [&["log"][..], &["status"], &["verify"], &["checkpoint"], &["rewind", "m", "-y"]] {
         let answer = user.takeback(args);
         assert_eq!(answer.code, 1, "{args:?}: {answer:?}");
@@ -67,12 +67,12 @@ fn a_store_whose_database_is_damaged() {
       Restore the store's folder from a backup, or move it away to start over. Your files were not changed.
     ");
     assert_eq!(user.tree(), before);
-    // What the hint says.
+    // Do what the hint says.
     fs::rename(user.store(), user.home().join("aside")).expect("it is moved aside");
     user.succeeds(&["checkpoint"]);
 }
 
-/// Page by page: whatever is hit, nothing but a word comes of it.
+/// Page by page: any damage results in an error message, and nothing else.
 #[test]
 fn a_database_with_garbage_in_the_middle() {
     let user = after_an_agent();
@@ -83,7 +83,7 @@ fn a_database_with_garbage_in_the_middle() {
     let mut found = 0;
     for page in 1..usize::try_from(pages).expect("small") {
         restore();
-        spoil(&database, page * 4096..(page + 1) * 4096);
+        overwrite(&database, page * 4096..(page + 1) * 4096);
         let verified = user.takeback(&["verify"]);
         found += usize::from(verified.code == 1);
         assert!([0, 1].contains(&verified.code), "page {page}: {verified:?}");
@@ -101,12 +101,12 @@ fn a_database_with_garbage_in_the_middle() {
 }
 
 #[test]
-fn contents_that_are_damaged() {
+fn damaged_contents() {
     let user = after_an_agent();
     let before = user.tree();
-    let pack = the_pack(&user);
+    let pack = first_pack(&user);
     let size = usize::try_from(fs::metadata(&pack).expect("it is there").len()).expect("small");
-    spoil(&pack, 20..size);
+    overwrite(&pack, 20..size);
     let listed = user.takeback(&["log"]);
     assert_eq!((listed.code, listed.out.lines().count()), (0, 1), "points are listed: {listed:?}");
     let answer = user.exits(4, &["rewind", "m", "-y"]);
@@ -162,7 +162,7 @@ fn contents_that_are_damaged() {
 }
 
 #[test]
-fn contents_that_are_gone() {
+fn missing_contents() {
     let user = after_an_agent();
     fs::remove_dir_all(user.store().join("packs")).expect("they go");
     for args in [&["rewind", "m", "--dry-run"][..], &["rewind", "m", "-y"]] {
@@ -174,7 +174,7 @@ fn contents_that_are_gone() {
     let missing = serde_json::json!([{ "filePath": "a.txt", "reason": "damaged in the store" }]);
     let listed = told["notCaptured"].as_array().expect("a list");
     assert!(listed.contains(&missing[0]), "{told}");
-    // What stands there could not be had back either: it stays.
+    // The present file could not be restored later either, so it stays.
     let kept = "what is there now is damaged in the store; --discard PATH gives it up";
     assert!(listed.contains(&serde_json::json!({ "filePath": "new", "reason": kept })), "{told}");
     assert_eq!((user.read("a.txt").as_str(), user.read("new").as_str()), ("two\n", "new\n"));
@@ -182,7 +182,7 @@ fn contents_that_are_gone() {
     assert_eq!((given_up.code, user.exists("new")), (4, false), "{given_up:?}");
 }
 
-/// Modes that forbid it, as they are on a read-only disk too.
+/// Sets the modes of folders and files below a folder.
 fn set_modes(folder: &Path, folders: u32, files: u32) {
     for entry in fs::read_dir(folder).expect("it can be read") {
         let path = entry.expect("named").path();

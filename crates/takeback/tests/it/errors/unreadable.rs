@@ -1,4 +1,4 @@
-//! Folders and files that cannot be read are never taken for unchanged: as an ordinary user.
+//! Unreadable folders and files do not count as unchanged. As an ordinary user.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::user::{Answer, User};
 
 /// An ordinary user whose folder has a point.
-fn ordinary(files: &[(&str, &str)]) -> User {
+fn ordinary_user(files: &[(&str, &str)]) -> User {
     let user = User::with(files);
     user.drop_privileges();
     let answer = user.unprivileged(&["checkpoint", "start"]);
@@ -21,7 +21,7 @@ fn run(user: &User, script: &str) -> Answer {
 
 fn json(user: &User, args: &[&str]) -> (i32, Value) {
     let answer = user.unprivileged(&[args, &["--json"]].concat());
-    // Numbers of eight digits look like ids.
+    // Eight-digit numbers look like ids.
     let value = serde_json::from_str(&answer.out.replace(":ID", ":0"));
     (answer.code, value.unwrap_or_else(|error| panic!("{error}: {answer:?}")))
 }
@@ -30,8 +30,8 @@ const DAMAGE: &str = "echo agent > dir/a.txt; rm dir/b.txt; echo new > dir/new.t
                       echo agent > dir/sub/c.txt; mkdir dir/made; echo m > dir/made/m.txt; \
                       chmod 000 dir";
 
-fn damaged() -> User {
-    let user = ordinary(&[
+fn after_damage() -> User {
+    let user = ordinary_user(&[
         ("dir/a.txt", "one\n"),
         ("dir/b.txt", "two\n"),
         ("dir/sub/c.txt", "three\n"),
@@ -44,8 +44,8 @@ fn damaged() -> User {
 }
 
 #[test]
-fn an_agent_that_closes_a_folder_hides_nothing() {
-    let user = damaged();
+fn an_agent_that_makes_a_folder_unreadable_hides_nothing() {
+    let user = after_damage();
     let preview = user.unprivileged(&["rewind", "@", "--dry-run"]);
     assert_eq!(preview.code, 4, "{preview:?}");
     assert!(preview.out.contains("made readable first"), "{preview:?}");
@@ -58,7 +58,7 @@ fn an_agent_that_closes_a_folder_hides_nothing() {
     assert_eq!(user.read("dir/sub/c.txt"), "three\n");
     assert!(!user.exists("dir/new.txt"), "what the agent made goes: {answer:?}");
     assert!(!user.exists("dir/made"), "{answer:?}");
-    // And back again: nothing of what stood there is lost.
+    // An undo loses nothing either.
     let answer = user.unprivileged(&["undo", "-y"]);
     assert_eq!(answer.code, 0, "{answer:?}");
     assert_eq!(user.mode("dir"), 0);
@@ -70,7 +70,7 @@ fn an_agent_that_closes_a_folder_hides_nothing() {
 
 #[test]
 fn a_closed_folder_in_a_closed_folder_is_opened_too() {
-    let user = ordinary(&[("dir/sub/c.txt", "three\n"), ("dir/a.txt", "one\n")]);
+    let user = ordinary_user(&[("dir/sub/c.txt", "three\n"), ("dir/a.txt", "one\n")]);
     let answer = run(&user, "echo agent > dir/sub/c.txt; chmod 000 dir/sub; chmod 000 dir");
     assert_eq!(answer.code, 0, "{answer:?}");
     let answer = user.unprivileged(&["rewind", "@", "-y"]);
@@ -81,7 +81,7 @@ fn a_closed_folder_in_a_closed_folder_is_opened_too() {
 
 #[test]
 fn checkpoint_status_and_points_report_it() {
-    let user = damaged();
+    let user = after_damage();
     let answer = user.unprivileged(&["checkpoint", "blind"]);
     assert_eq!(answer.code, 3, "{answer:?}");
     assert!(answer.out.contains("not read: dir/"), "{answer:?}");
@@ -98,10 +98,10 @@ fn checkpoint_status_and_points_report_it() {
     assert_eq!(user.unprivileged(&["checkpoint", "seen"]).code, 0);
 }
 
-/// The person closed it; what the agent did below before that is taken back, the mode stays.
+/// The user closed the folder; the agent's earlier work below is taken back, and the mode stays.
 #[test]
-fn the_persons_own_mode_stays() {
-    let user = ordinary(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
+fn the_users_own_mode_stays() {
+    let user = ordinary_user(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
     assert_eq!(run(&user, "echo agent > dir/a.txt").code, 0);
     user.set_mode("dir", 0o000);
     let answer = user.unprivileged(&["rewind", "@", "-y"]);
@@ -111,10 +111,10 @@ fn the_persons_own_mode_stays() {
     assert_eq!((user.read("dir/a.txt"), user.read("dir/b.txt")), ("one\n".into(), "two\n".into()));
 }
 
-/// A folder that may be listed and not searched, and a file that may not be read.
+/// A folder that can be listed but not searched, and a file that cannot be read.
 #[test]
-fn names_without_their_files_are_no_evidence() {
-    let user = ordinary(&[("dir/a.txt", "one\n"), ("b.txt", "two\n")]);
+fn names_without_their_metadata_are_no_evidence() {
+    let user = ordinary_user(&[("dir/a.txt", "one\n"), ("b.txt", "two\n")]);
     let answer =
         run(&user, "echo agent > dir/a.txt; echo agent > b.txt; chmod 444 dir; chmod 0 b.txt");
     assert!(answer.err.contains("not read: dir/"), "{answer:?}");
@@ -124,10 +124,10 @@ fn names_without_their_files_are_no_evidence() {
     assert_eq!((user.mode("dir"), user.read("dir/a.txt").as_str()), (0o755, "one\n"));
 }
 
-/// While it was closed, another call and a person may both have written: time alone decides nothing.
+/// While it was closed, a call and the user may both have written, so the time alone decides nothing.
 #[test]
-fn what_changed_unseen_is_unclear_if_a_call_ran() {
-    let user = ordinary(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
+fn unseen_changes_are_unclear_if_a_call_ran() {
+    let user = ordinary_user(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
     user.set_mode("dir", 0o000);
     assert_eq!(user.unprivileged(&["checkpoint"]).code, 3);
     let script = "chmod 755 dir; echo two > dir/a.txt; chmod 000 dir; sleep 0.3";
@@ -139,16 +139,16 @@ fn what_changed_unseen_is_unclear_if_a_call_ran() {
     assert_eq!(user.read("dir/a.txt"), "two\n");
 }
 
-/// The same without a call: it is the person's.
+/// The same without a call: the change is the user's.
 #[test]
-fn what_changed_unseen_is_the_persons_if_no_call_ran() {
-    let user = ordinary(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
+fn unseen_changes_are_the_users_if_no_call_ran() {
+    let user = ordinary_user(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
     assert_eq!(run(&user, "chmod 000 dir").code, 0);
     std::thread::sleep(Duration::from_millis(600));
     user.set_mode("dir", 0o755);
     user.write("dir/a.txt", "mine\n");
     let answer = user.unprivileged(&["rewind", "start", "-y"]);
-    // Whether the agent had changed it before is not known, and that is said.
+    // Whether the agent had changed it before is unknown, and reported.
     assert_eq!(answer.code, 4, "{answer:?}");
     assert!(answer.out.contains("missing   dir/a.txt"), "{answer:?}");
     assert!(!answer.out.contains("b.txt"), "it is as it was: {answer:?}");
@@ -170,20 +170,20 @@ fn a_disk_that_fails_is_no_evidence() {
         let answer = user.with_failing(&rule, Some("dir"), &["checkpoint", "blind"]);
         assert_eq!(answer.code, 3, "{errno}: {answer:?}");
         assert!(answer.out.contains("not read: dir/"), "{errno}: {answer:?}");
-        // What was seen afterwards is what stood there all the time.
+        // The next scan finds the contents that were there all the time.
         let answer = user.takeback(&["checkpoint", "seen"]);
         assert_eq!(answer.code, 0, "{errno}: {answer:?}");
         let answer = user.takeback(&["rewind", "start", "--exact", "-y"]);
-        // The point in between cannot tell whether the new file was there.
+        // The point in between does not know whether the new file existed.
         assert_eq!((answer.code, user.read("dir/a.txt").as_str()), (4, "one\n"), "{answer:?}");
         assert!(answer.out.contains("missing   dir/new.txt"), "{answer:?}");
     }
 }
 
-/// The root itself: the command keeps its exit code, and that nothing could be recorded is said.
+/// The root itself is unreadable: the command keeps its exit code, and the failure is reported.
 #[test]
 fn a_root_that_cannot_be_read_is_an_error() {
-    let user = ordinary(&[("a.txt", "one\n"), ("dir/b.txt", "two\n")]);
+    let user = ordinary_user(&[("a.txt", "one\n"), ("dir/b.txt", "two\n")]);
     let answer = run(&user, "echo agent > a.txt; chmod 000 .");
     assert_eq!(answer.code, 0, "{answer:?}");
     assert!(answer.err.contains("cannot scan"), "{answer:?}");
@@ -193,10 +193,10 @@ fn a_root_that_cannot_be_read_is_an_error() {
     assert!(answer.out.contains("unclear   a.txt"), "{answer:?}");
 }
 
-/// A crash between opening the folder and the end: its mode is put right.
+/// After a crash while the folder is open, its mode is restored.
 #[test]
 fn a_crash_while_it_is_open_puts_the_mode_right() {
-    let user = damaged();
+    let user = after_damage();
     assert!(user.killed_unprivileged("renameat2:signal=SIGKILL:when=1", &["rewind", "@", "-y"]));
     let answer = user.unprivileged(&["recover"]);
     assert_eq!(answer.code, 0, "{answer:?}");
@@ -204,12 +204,12 @@ fn a_crash_while_it_is_open_puts_the_mode_right() {
     assert_eq!(user.read("dir/a.txt"), "one\n");
 }
 
-/// The same at each wait for the disk: the folder has the mode it had or the point's, and no other.
+/// The same at each wait for the disk: the folder has its earlier mode or the point's, and no other.
 #[test]
 fn a_crash_at_any_moment_leaves_no_folder_open() {
     let mut was_closed_again = false;
     for at in 1.. {
-        let user = damaged();
+        let user = after_damage();
         let rule = format!("fsync,fdatasync:signal=SIGKILL:when={at}");
         let was_killed = user.killed_unprivileged(&rule, &["rewind", "@", "-y"]);
         let was_open = user.mode("dir") == 0o700;

@@ -1,4 +1,4 @@
-//! Whatever happens, a settings file is whole: as it was, or as it is to be.
+//! A settings file always stays complete: as before, or with the change.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -11,7 +11,7 @@ use crate::user::User;
 const MINE: &str = "{\n  \"model\": \"opus\"\n}\n";
 
 #[test]
-fn a_file_that_is_no_json_is_left_and_the_others_go_on() {
+fn an_invalid_file_is_left_and_other_agents_are_configured() {
     let user = with_agents(&[("claude", "2")]);
     for (text, place) in [
         ("{\n  \"a\": 1,\n  oops\n}\n", "line 3, column 3"),
@@ -65,7 +65,7 @@ fn a_file_with_two_names_is_refused() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_to_is_said() {
+fn a_read_only_folder_is_reported() {
     let user = with_agents(&[("claude", "2")]);
     write_settings(&user, MINE);
     user.drop_privileges();
@@ -88,7 +88,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn many_at_once_end_as_one() {
+fn parallel_runs_have_the_effect_of_one() {
     let user = with_agents(&[("claude", "2")]);
     write_settings(&user, MINE);
     let before = home(&user);
@@ -106,8 +106,8 @@ fn many_at_once_end_as_one() {
     assert_eq!(home(&user), before);
 }
 
-/// The settings file is as it was or as it is to be; another run completes it, and takes all of it back.
-fn is_whole(user: &User, before: &[(String, String)], what: &str) {
+/// The settings file is as before or complete; another `init` completes it, and `uninstall` restores it.
+fn assert_complete(user: &User, before: &[(String, String)], what: &str) {
     let text = fs::read_to_string(settings(user)).expect("it is there");
     let is_new = text.contains("hook --agent claude") && text.ends_with("}\n");
     assert!(text == MINE || is_new, "{what}: {text}");
@@ -140,12 +140,12 @@ fn a_full_disk_changes_nothing() {
             let names: Vec<_> = names.map(|name| name.expect("it").file_name()).collect();
             assert!(names.iter().all(|name| !name.to_string_lossy().contains(".new")), "{names:?}");
         }
-        is_whole(&user, &before, rule);
+        assert_complete(&user, &before, rule);
     }
 }
 
 #[test]
-fn what_was_taken_out_by_hand_is_tidied_up() {
+fn hooks_removed_by_hand_are_tidied_up() {
     let user = with_agents(&[]);
     write_settings(&user, MINE);
     let before = home(&user);
@@ -157,7 +157,7 @@ fn what_was_taken_out_by_hand_is_tidied_up() {
 }
 
 #[test]
-fn killed_at_any_step_it_is_whole() {
+fn killed_at_any_step_the_file_is_complete() {
     let steps = ["fdatasync", "renameat2", "rename", "fchmod", "unlink", "fsync"];
     for (args, most) in [(["init", "-y"], 4), (["uninstall", "-y"], 3)] {
         for step in steps {
@@ -175,7 +175,7 @@ fn killed_at_any_step_it_is_whole() {
                 command.current_dir(user.work()).env_clear().env("HOME", user.home());
                 command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
                 let status = command.stdout(Stdio::null()).status().expect("it runs");
-                is_whole(&user, &before, &format!("{args:?} {step} {n} {status}"));
+                assert_complete(&user, &before, &format!("{args:?} {step} {n} {status}"));
                 if status.success() {
                     break;
                 }

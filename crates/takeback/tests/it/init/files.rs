@@ -1,4 +1,4 @@
-//! What goes into a settings file, and what comes out of it again.
+//! What `init` adds to a settings file, and what `uninstall` removes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -57,7 +57,7 @@ fn comments_stay_where_the_agent_reads_them_and_are_refused_where_it_does_not() 
 }
 
 #[test]
-fn uninstall_brings_the_very_bytes_back() {
+fn uninstall_restores_the_exact_bytes() {
     for text in ODD {
         let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
         write_settings(&user, text);
@@ -74,7 +74,7 @@ fn uninstall_brings_the_very_bytes_back() {
 }
 
 #[test]
-fn a_file_that_was_not_there_goes_with_its_folder() {
+fn a_file_that_init_created_is_removed_with_its_folder() {
     let user = with_agents(&[("claude", "2")]);
     let before = home(&user);
     let answer = takeback(&user, &["init", "-y"]);
@@ -90,7 +90,7 @@ fn a_file_that_was_not_there_goes_with_its_folder() {
 }
 
 #[test]
-fn what_others_did_since_stays_byte_for_byte() {
+fn other_programs_changes_stay_byte_for_byte() {
     let user = with_agents(&[("claude", "2")]);
     write_settings(&user, MINE);
     assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
@@ -156,7 +156,7 @@ fn the_command_is_short_where_the_name_means_this_program() {
 }
 
 #[test]
-fn hooks_of_a_project_stand_in_the_project() {
+fn a_projects_hooks_are_in_the_project() {
     let user = with_agents(&[("claude", "2")]);
     let answer = takeback(&user, &["init", "-y", "--scope", "project"]);
     assert_eq!(answer.code, 0, "{answer:?}");
@@ -195,7 +195,7 @@ fn hooks_in_both_scopes_are_pointed_out_where_both_would_run() {
         next.filter(|line| line.contains(DOUBT)).collect()
     };
     assert_eq!(twice(&["init", "-y"]), [""; 0]);
-    // The same line: Claude Code runs it once.
+    // Claude Code runs identical commands once.
     let copilot = "Copilot CLI has hooks in ~/.copilot/hooks/takeback.json too: each prompt would be \
                    recorded twice. `takeback uninstall --agent copilot` removes them there.";
     assert_eq!(twice(&["init", "-y", "--scope", "project"]), [copilot]);
@@ -280,7 +280,7 @@ fn the_change_is_shown_as_a_diff() {
 }
 
 #[test]
-fn every_agent_is_plugged_in_and_out_again() {
+fn every_agent_is_installed_and_uninstalled() {
     let versions = [
         ("claude", "2.1.325 (Claude Code)"),
         ("codex", "codex-cli 0.166.0"),

@@ -1,4 +1,4 @@
-//! Several programs at once, and programs that go wrong.
+//! Several clients at once, and clients that misbehave.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -37,7 +37,7 @@ fn a_hundred_clients_record_and_rewind_at_once() {
     });
     let mut client = server.connect();
     assert_eq!(client.call("status", &json!({}))["sessions"], 100);
-    // Some of them go back, at once; who waits too long for another is told that it is locked.
+    // Some of them rewind at once; one that waits too long for the lock gets an error.
     std::thread::scope(|scope| {
         for n in (0..100).step_by(20) {
             let server = &server;
@@ -98,7 +98,7 @@ fn bad_bytes_long_lines_and_dead_clients_end_nothing() {
 }
 
 #[test]
-fn lengths_before_messages_are_understood_too() {
+fn content_length_headers_are_understood() {
     let user = User::with(&[("a.txt", "one\n")]);
     let server = SocketServer::start(&user);
     let mut stream = UnixStream::connect(&server.socket).expect("it listens");
@@ -113,7 +113,7 @@ fn lengths_before_messages_are_understood_too() {
     assert_eq!(body["result"]["seq"], 1, "{body}");
 }
 
-/// A server that dies in the midst of a rewind has promised it: the next one keeps the promise.
+/// A server is killed during a rewind that it has promised; the next one finishes it.
 #[test]
 fn a_server_that_is_killed_while_it_rewinds() {
     let user = User::new();
@@ -131,7 +131,7 @@ fn a_server_that_is_killed_while_it_rewinds() {
     client.record(&json!({ "event": "turn_end", "session": "s" }));
     client.send(br#"{"jsonrpc":"2.0","id":1,"method":"checkpoint:rewind","params":["s","m"]}"#);
     let is_back = |n: u32| user.read(&format!("f{n}")) == "before\n";
-    // Whether it is killed in time is luck; whenever that is, the outcome is one of two.
+    // The kill may come before or after the end of the rewind; the outcome is the same.
     while !(0..400).any(is_back) {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -148,7 +148,7 @@ fn a_server_that_is_killed_while_it_rewinds() {
 }
 
 #[test]
-fn who_closes_standard_input_ends_it() {
+fn closing_standard_input_ends_the_server() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut client = stdio(&user);
     client.call("checkpoint:create", &json!({}));
@@ -176,7 +176,7 @@ fn the_end_of_standard_input_ends_the_calls_of_the_client() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut client = stdio(&user);
     open_call(&mut client, &user.work());
-    // As many more as make it close the first.
+    // So many more workspaces that the server closes the first.
     for n in 0..9 {
         let other = user.work().join(format!("../other-{n}"));
         fs::create_dir(&other).expect("a folder");

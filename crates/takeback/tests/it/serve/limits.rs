@@ -1,4 +1,4 @@
-//! One size limit for what comes in, on every surface: 64 MiB.
+//! One size limit for input, on every interface: 64 MiB.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::user::User;
 
 const LIMIT: usize = 64 << 20;
 
-/// A checkpoint that makes the text of `around`, which has it at `null`, so many bytes long.
+/// A checkpoint that, in place of the `null` in `around`, makes its text exactly this long.
 fn checkpoint(bytes: usize, around: &Value) -> Value {
     let of = |text: &str| {
         json!({

@@ -19,7 +19,7 @@ fn story(user: &User, client: &mut Client) {
 }
 
 #[test]
-fn looking_answers_what_the_commands_answer() {
+fn read_only_methods_answer_as_their_commands() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut client = stdio(&user);
     story(&user, &mut client);
@@ -64,7 +64,7 @@ fn looking_answers_what_the_commands_answer() {
 }
 
 #[test]
-fn a_mark_holds_for_what_was_shown() {
+fn a_mark_applies_only_to_the_previewed_plan() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut client = stdio(&user);
     story(&user, &mut client);
@@ -73,7 +73,7 @@ fn a_mark_holds_for_what_was_shown() {
     assert_eq!(again["mark"], mark);
     let rewind = |mark: &Value| json!({ "point": "m1", "mark": mark });
     assert_eq!(client.error("point:rewind", &rewind(&json!("other"))), (-32012, "changed".into()));
-    // The same steps from other contents.
+    // The same steps, but from other contents.
     client.record(&json!({ "event": "prompt", "session": "s1", "message": "m3", "text": "go" }));
     client.edit("s1", "m3", "a.txt", || user.write("a.txt", "four\n"));
     assert_eq!(client.error("point:rewind", &rewind(&mark)), (-32012, "changed".into()));
@@ -81,7 +81,7 @@ fn a_mark_holds_for_what_was_shown() {
     client.record(&json!({ "event": "turn_end", "session": "s1" }));
     let now = client.call("checkpoint:preview", &json!(["m1"]));
     assert_eq!(now["restoredFiles"], again["restoredFiles"]);
-    // What stays may change.
+    // Files that the rewind keeps may change.
     user.write("mine.txt", "mine\n");
     let done = client.call("point:rewind", &rewind(&now["mark"]));
     assert_eq!((&done["success"], &done["restoredFiles"]), (&json!(true), &json!(["a.txt"])));
@@ -90,7 +90,7 @@ fn a_mark_holds_for_what_was_shown() {
 }
 
 #[test]
-fn patches_come_with_a_diff_as_far_as_they_fit() {
+fn patches_are_included_up_to_the_limit() {
     let user = User::with(&[("a.txt", "one\n"), ("b.bin", "\0"), ("c.txt", "c\n")]);
     let mut client = stdio(&user);
     client.call("checkpoint:create", &json!({ "label": "start" }));
@@ -269,7 +269,7 @@ fn other_workspaces_are_named_and_settings_followed_at_once() {
 }
 
 #[test]
-fn names_that_mean_several_things_are_told_apart() {
+fn ambiguous_names_list_their_candidates() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut client = stdio(&user);
     for session in ["one", "other"] {

@@ -1,4 +1,4 @@
-//! The three calls of the file checkpoint service, with its words.
+//! The three calls of the file checkpoint service, with its field names.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::wire::stdio;
 use crate::user::User;
 
-/// Without what differs from run to run.
+/// Removes the fields that differ from run to run.
 fn without_id_and_time(mut checkpoint: Value) -> Value {
     assert!(checkpoint["createdAt"].as_i64().expect("a number") > 1_600_000_000_000);
     assert!(checkpoint["id"].as_str().is_some_and(|id| !id.is_empty()));
@@ -93,7 +93,7 @@ fn a_copy_is_listed_from_the_moment_it_is_kept_and_before_tool_names_it() {
     for id in [&open, &nothing_changed, &made["checkpoint"]] {
         assert!(id.is_string() && listed.contains(id), "{id} in {listed:?}");
     }
-    // Where nothing was kept, there is no id.
+    // If nothing was saved, there is no id.
     let shell = json!({ "event": "before_tool", "session": "s1", "call": "c4", "tool": "Bash", "shell": "ls" });
     assert_eq!(client.record(&shell)["checkpoint"], Value::Null);
     let refused = before(&mut client, "c5", ".git/config");
@@ -115,7 +115,7 @@ fn a_file_that_was_too_large_to_copy_has_no_id() {
 }
 
 #[test]
-fn what_is_not_there_has_a_code() {
+fn unknown_things_have_an_error_code() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut client = stdio(&user);
     assert_eq!(client.error("point:list", &json!({})), (-32000, "noStore".to_owned()));

@@ -1,4 +1,4 @@
-//! A server on a socket: one for a home, started when it is needed, gone when it is told.
+//! A server on a socket: one per home, started on demand, ended by a signal.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use super::wire::{SocketServer, connect};
 use crate::user::{User, until};
 
 #[test]
-fn a_socket_is_the_users_alone_and_goes_with_its_server() {
+fn a_socket_is_private_and_is_removed_with_its_server() {
     let user = User::with(&[("a.txt", "one\n")]);
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let mut server = SocketServer::start(&user);
@@ -46,7 +46,7 @@ fn a_second_server_is_refused_and_a_dead_ones_socket_replaced() {
 }
 
 #[test]
-fn a_runtime_folder_is_used_where_there_is_one() {
+fn the_runtime_folder_is_used_if_it_exists() {
     let user = User::new();
     let runtime = user.home().join("runtime");
     fs::create_dir(&runtime).expect("a folder");
@@ -66,7 +66,7 @@ fn a_runtime_folder_is_used_where_there_is_one() {
 }
 
 #[test]
-fn ensuring_at_once_starts_one_server_that_stays_alone() {
+fn parallel_ensure_starts_one_server() {
     let user = User::with(&[("a.txt", "one\n")]);
     let ensure = || {
         let mut command = user.command(&["serve", "--ensure", "--idle-exit", "2", "--json"]);
@@ -101,7 +101,7 @@ fn ensuring_at_once_starts_one_server_that_stays_alone() {
 }
 
 #[test]
-fn who_cannot_listen_says_why() {
+fn a_socket_that_cannot_be_created_is_an_error() {
     let user = User::new();
     let long = user.home().join("x".repeat(100));
     fs::create_dir(&long).expect("a folder");
@@ -129,7 +129,7 @@ fn a_server_whose_socket_was_removed_makes_room_for_another() {
 }
 
 #[test]
-fn a_server_may_open_as_many_files_as_the_system_lets_it() {
+fn a_server_raises_its_limit_of_open_files() {
     let user = User::new();
     let server = SocketServer::limited(&user, 64, 512);
     let limits = fs::read_to_string(format!("/proc/{}/limits", server.child.id())).expect("text");
@@ -139,7 +139,7 @@ fn a_server_may_open_as_many_files_as_the_system_lets_it() {
 }
 
 #[test]
-fn who_comes_when_no_file_can_be_opened_is_told() {
+fn a_client_beyond_the_limit_gets_an_error() {
     let user = User::new();
     let server = SocketServer::limited(&user, 32, 32);
     let mut lines: Vec<_> = (0..40).map(|_| server.connect()).collect();
@@ -149,7 +149,7 @@ fn who_comes_when_no_file_can_be_opened_is_told() {
     drop(lines);
     until("there is room again", || {
         let mut client = server.connect();
-        // Turned away, it may be gone before it is written to.
+        // A refused connection may be closed before this is written.
         drop(writeln!(client.input, r#"{{"jsonrpc":"2.0","id":1,"method":"server:info"}}"#));
         client.message()["result"]["name"] == "takeback"
     });

@@ -1,4 +1,4 @@
-//! `point:subscribe`: points that anybody makes.
+//! `point:subscribe`: points that any process makes.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `serve --watch`: points on a watcher's word, and that they have what others would have found.
+//! `serve --watch`: points that rely on the watcher contain what a full scan would have found.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::wire::{Client, stdio_with};
 use crate::user::User;
 
-/// A point made by hand: what vouches for it, and how much had changed.
+/// Makes a point: `vouchedBy`, and the number of changes.
 fn point(client: &mut Client) -> (Value, Value) {
     let made = client.call("checkpoint:create", &json!({}));
     let shown = client.call("point:show", &json!([made["id"]]));
@@ -15,7 +15,7 @@ fn point(client: &mut Client) -> (Value, Value) {
 }
 
 #[test]
-fn points_say_who_vouches_for_them() {
+fn points_say_what_vouches_for_them() {
     let user = User::with(&[("a.txt", "one\n"), ("src/deep/b.txt", "b\n")]);
     let mut client = stdio_with(&user, &["--watch"]);
     assert_eq!(client.call("server:info", &json!({}))["watch"], true);
@@ -37,7 +37,7 @@ fn points_say_who_vouches_for_them() {
     let changed = client.call("point:show", &json!(["m1"]))["filesChanged"].clone();
     assert_eq!(changed, 1, "what a shell call did is its own");
 
-    // A client that lists points finds the change itself, and it is not reported again.
+    // A diff finds the change itself; the next point does not count it again.
     user.write("a.txt", "three\n");
     assert_eq!(client.call("checkpoint:diff", &json!(["m1"])).as_array().map(Vec::len), Some(3));
     assert_eq!(point(&mut client), (json!("watch"), json!(0)));
@@ -50,7 +50,7 @@ fn points_say_who_vouches_for_them() {
 }
 
 #[test]
-fn what_an_agents_hook_tells_is_recorded_on_its_word_too() {
+fn hook_events_rely_on_the_watcher_too() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut client = stdio_with(&user, &["--watch"]);
     assert_eq!(point(&mut client), (json!("scan"), json!(1)));

@@ -1,4 +1,4 @@
-//! Several processes begin one execution: one of them makes its first step.
+//! Several processes start one execution; only one makes its first step.
 
 use std::process::{Child, Stdio};
 
@@ -13,7 +13,7 @@ fn first(who: u32) -> Value {
     json!({ "parent": null, "expect": "newest", "state": { "by": who } })
 }
 
-/// Starts `takeback state save` and hands it all of its input but the last byte: each waits for it.
+/// Starts `takeback state save` and writes its input without closing it, so that the process waits.
 fn begin(user: &User, who: u32) -> (Child, std::process::ChildStdin) {
     use std::io::Write as _;
     let mut command = user.patient_command(&["state", "save", "--json"]);
@@ -27,7 +27,7 @@ fn begin(user: &User, who: u32) -> (Child, std::process::ChildStdin) {
 
 fn one_of_eight_makes_the_first_step(user: &User) {
     let mut begun: Vec<_> = (0..PROCESSES).map(|who| begin(user, who)).collect();
-    // They go on when their input ends.
+    // They continue when their input ends.
     let children: Vec<Child> = begun.drain(..).map(|(child, _input)| child).collect();
     let outputs = children.into_iter().map(|child| child.wait_with_output().expect("it ends"));
     let outputs: Vec<_> = outputs.collect();
@@ -40,7 +40,7 @@ fn one_of_eight_makes_the_first_step(user: &User) {
     }
     let listed = user.json(&["state", "list", "e", "--all"]);
     assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
-    // The files of the one that was saved are kept.
+    // The point of the saved checkpoint exists.
     let point = listed[0]["point"].as_str().expect("a point").to_owned();
     user.succeeds(&["show", &point]);
 }
@@ -59,7 +59,7 @@ fn one_of_eight_processes_makes_the_first_step_in_json_files() {
 }
 
 #[test]
-fn without_the_word_a_parent_that_is_null_expects_nothing() {
+fn a_null_parent_without_expect_expects_nothing() {
     let user = User::new();
     for who in 0..2 {
         let answer = user.save(1, &json!({ "parent": null, "state": { "by": who } }));

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 
 use super::checkpoint;
-use crate::terminal_widths::{at_widths, kind_and_fitting};
+use crate::terminal_widths::{assert_fits, at_widths};
 use crate::user::User;
 
 #[test]
@@ -40,7 +40,7 @@ fn executions_and_their_checkpoints_are_listed() {
 }
 
 #[test]
-fn a_list_goes_on_where_a_page_ended() {
+fn a_list_continues_after_a_page() {
     let user = User::new();
     user.saved(5);
     assert_eq!(user.save(2, &json!({ "state": 2 })).code, 0);
@@ -200,8 +200,8 @@ fn a_checkpoint_or_an_execution_is_deleted() {
     assert_eq!(user.json(&["state", "list"]), json!([]));
 }
 
-/// Names that would steer a terminal, or do not end.
-fn unkind() -> (User, Vec<String>) {
+/// Names with control characters, or of great length.
+fn with_hostile_names() -> (User, Vec<String>) {
     let user = User::with(&[("a.txt", "one\n")]);
     let names = [
         "two words".to_owned(),
@@ -225,8 +225,8 @@ fn unkind() -> (User, Vec<String>) {
 }
 
 #[test]
-fn lists_fit_whatever_the_names_hold() {
-    let (user, _) = unkind();
+fn lists_fit_with_any_name() {
+    let (user, _) = with_hostile_names();
     insta::assert_snapshot!(at_widths(&user, &["state", "list"]), @r#"
     40 columns
     -dash            2 do -dash      success
@@ -275,8 +275,8 @@ fn lists_fit_whatever_the_names_hold() {
 }
 
 #[test]
-fn every_name_names_and_steers_no_terminal() {
-    let (user, names) = unkind();
+fn every_name_works_and_controls_no_terminal() {
+    let (user, names) = with_hostile_names();
     for name in names.iter().filter(|name| !name.contains('\0')) {
         let (first, second) = (format!("ckpt-{name}-1"), format!("ckpt-{name}-2"));
         assert_eq!(user.json(&["state", "show", &first])["execution_id"], name.as_str());
@@ -290,16 +290,16 @@ fn every_name_names_and_steers_no_terminal() {
         ] {
             let ran = user.terminal(80, 200).run(args, "", "");
             assert_eq!(ran.code, 0, "{args:?}: {}", ran.shown());
-            kind_and_fitting(&ran, args, 80);
+            assert_fits(&ran, args, 80);
         }
     }
-    // An id goes before an execution that has the same name.
+    // An id has precedence over an execution with the same name.
     assert_eq!(user.json(&["state", "show", "ckpt-two words-1"])["execution_id"], "two words");
     assert_eq!(user.ids(&["ckpt-two words-1"]).len(), 2);
 }
 
 #[test]
-fn a_damaged_checkpoint_is_named_and_others_are_not_its_victims() {
+fn a_damaged_checkpoint_is_named_and_others_still_work() {
     let user = User::new();
     user.saved(3);
     user.succeeds(&["verify"]);
@@ -318,7 +318,7 @@ fn a_damaged_checkpoint_is_named_and_others_are_not_its_victims() {
 }
 
 #[test]
-fn a_point_that_is_no_longer_kept_is_not_shown_as_one_to_go_back_to() {
+fn an_expired_point_is_not_shown_as_restorable() {
     let user = User::with(&[("a.txt", "0\n")]);
     user.set(r#"{"pointsPerSession": 1}"#);
     for step in 1..=3 {

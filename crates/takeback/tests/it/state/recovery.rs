@@ -4,7 +4,7 @@ use super::checkpoint;
 use crate::user::User;
 
 #[test]
-fn an_execution_goes_on_from_its_last_success() {
+fn an_execution_resumes_from_its_last_success() {
     let user = User::new();
     user.saved(2);
     assert_eq!(user.save(3, &json!({ "status": "failed", "error": "no" })).code, 0);
@@ -34,7 +34,7 @@ fn an_execution_goes_on_from_its_last_success() {
 }
 
 #[test]
-fn a_conversation_is_handed_back_in_part() {
+fn a_conversation_is_returned_in_part() {
     let user = User::new();
     let messages = json!([
         { "role": "user", "content": "go" },
@@ -48,12 +48,12 @@ fn a_conversation_is_handed_back_in_part() {
         let newest = json!(messages.as_array().unwrap()[4 - kept..]);
         assert_eq!(resumed["context"]["messages"], newest);
     }
-    // What is kept stays whole.
+    // The saved conversation stays complete.
     assert_eq!(user.json(&["state", "show", "e"])["context"]["messages"], messages);
 }
 
 #[test]
-fn who_cannot_go_on_is_told_why() {
+fn a_resume_that_fails_says_why() {
     let user = User::new();
     assert_eq!(user.save(1, &json!({ "status": "pending" })).code, 0);
     for (args, code, says) in [
@@ -81,7 +81,7 @@ fn who_cannot_go_on_is_told_why() {
 }
 
 #[test]
-fn a_step_is_tried_again_only_so_often_over_all_restarts() {
+fn retries_of_a_step_are_limited_across_restarts() {
     let user = User::new();
     user.saved(1);
     assert_eq!(user.save(2, &json!({ "status": "failed" })).code, 0);
@@ -171,7 +171,7 @@ fn an_intention_is_withdrawn_but_not_what_happened() {
 }
 
 #[test]
-fn branches_go_on_side_by_side() {
+fn branches_continue_independently() {
     let user = User::new();
     user.saved(3);
     let forked = user.takeback(&["state", "fork", "ckpt-e-1"]);

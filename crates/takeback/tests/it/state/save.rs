@@ -4,7 +4,7 @@ use super::checkpoint;
 use crate::user::User;
 
 #[test]
-fn a_step_is_kept_whole_and_handed_back_as_it_was() {
+fn a_step_is_returned_exactly_as_saved() {
     let user = User::with(&[("a.txt", "one\n")]);
     let given = json!({
         "execution_id": "e",
@@ -42,7 +42,7 @@ fn a_step_is_kept_whole_and_handed_back_as_it_was() {
 #[test]
 fn floats_come_back_to_the_last_bit() {
     let user = User::new();
-    // Each is read one bit too low or too high by a parser that hurries.
+    // An inexact parser reads each of them one bit too low or too high.
     let text = "[1.7976931348623157e308, 2.2250738585072014e-308, 0.1234567890123456789e-5, 31.245270191439438, 121.48791951161945]";
     let input = checkpoint(1, &json!({})).replace(r#"{"step":1}"#, text);
     assert_eq!(user.feed(&["state", "save"], &input).code, 0);
@@ -56,7 +56,7 @@ fn floats_come_back_to_the_last_bit() {
 }
 
 #[test]
-fn the_same_again_is_nothing_new_and_other_content_is_the_next_attempt() {
+fn equal_content_is_not_saved_again_and_other_content_is_the_next_attempt() {
     let user = User::new();
     let time = json!({ "timestamp": "2024-01-01T00:00:00" });
     assert_eq!(user.save(1, &time).code, 0);
@@ -68,7 +68,7 @@ fn the_same_again_is_nothing_new_and_other_content_is_the_next_attempt() {
     );
     assert_eq!(user.json(&["state", "show", "ckpt-e-1.a1"])["state"], json!({ "step": 1 }));
     assert_eq!(user.json(&["state", "show", "ckpt-e-1"])["state"], 2);
-    // An attempt that is named is that one.
+    // A named attempt means exactly that one.
     let again = json!({ "id": "ckpt-e-1.a1" });
     assert_eq!(user.feed_json(&["state", "save"], &checkpoint(1, &again))["is_new"], false);
     let other = user.save(1, &json!({ "attempt": 1, "state": 3 }));
@@ -80,7 +80,7 @@ fn the_same_again_is_nothing_new_and_other_content_is_the_next_attempt() {
 }
 
 #[test]
-fn only_who_knows_the_head_goes_on_from_it() {
+fn only_a_process_that_knows_the_head_can_continue_from_it() {
     let user = User::new();
     user.saved(2);
     let late = user.save(3, &json!({ "parent": "ckpt-e-1" }));
@@ -96,7 +96,7 @@ fn only_who_knows_the_head_goes_on_from_it() {
 }
 
 #[test]
-fn what_is_wrong_is_named_and_nothing_is_made() {
+fn invalid_input_is_named_and_nothing_is_created() {
     let user = User::new();
     for (input, says) in [
         ("", "standard input is empty; one JSON value is expected"),
@@ -135,7 +135,7 @@ fn what_is_wrong_is_named_and_nothing_is_made() {
 }
 
 #[test]
-fn whose_it_is() {
+fn the_session_of_a_checkpoint() {
     let user = User::new();
     let session = |args: &[&str], around: Option<&str>, with: &Value| {
         let mut command = user.command(&[&["state", "save"], args].concat());

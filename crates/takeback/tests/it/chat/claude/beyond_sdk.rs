@@ -1,5 +1,5 @@
-//! Where the program's own rewind reports success but is incomplete: each test first shows that, and then
-//! Takeback's rewind of the same state.
+//! The agent's own rewind reports success but is incomplete. Each test first shows that, and then Takeback's
+//! rewind of the same state.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::setup::{ClaudeChat, config, run, subagent};
 
 #[test]
-fn what_the_shell_changed_goes_back() {
+fn shell_changes_are_taken_back() {
     let files = [("a.txt", "one\n"), ("b.txt", "keep me\n")];
     let Some(mut chat) = ClaudeChat::new(&files) else { return };
     let before = chat.user.tree();
@@ -16,18 +16,18 @@ fn what_the_shell_changed_goes_back() {
     let write = chat.write("tracked.txt", "by a tool\n");
     chat.turn("Change everything", &[shell, write, json!("It is changed.")]);
 
-    let alone = chat.alone(1, |_| ());
-    assert_eq!(alone.text("tracked.txt"), None, "it knows its own tools");
-    assert_eq!(alone.text("a.txt").as_deref(), Some("two\n"));
-    assert_eq!(alone.text("b.txt"), None);
-    assert_eq!(alone.text("made/c.txt").as_deref(), Some("c\n"));
+    let sdk = chat.rewind_with_sdk(1, |_| ());
+    assert_eq!(sdk.text("tracked.txt"), None, "it knows its own tools");
+    assert_eq!(sdk.text("a.txt").as_deref(), Some("two\n"));
+    assert_eq!(sdk.text("b.txt"), None);
+    assert_eq!(sdk.text("made/c.txt").as_deref(), Some("c\n"));
 
     chat.goes_back_to("1").sees("Restored to checkpoint: Change everything");
     assert_eq!(chat.user.tree(), before);
 }
 
 #[test]
-fn what_a_subagent_changed_goes_back() {
+fn subagent_changes_are_taken_back() {
     let Some(mut chat) = ClaudeChat::new(&[("a.txt", "one\n")]) else { return };
     let before = chat.user.tree();
     let helper = [
@@ -40,16 +40,16 @@ fn what_a_subagent_changed_goes_back() {
     chat.turn("Let somebody else do it", &answers);
     assert_eq!(chat.user.read("a.txt"), "two\n");
 
-    let alone = chat.alone(1, |_| ());
-    assert_eq!(alone.text("a.txt").as_deref(), Some("two\n"));
-    assert_eq!(alone.text("b.txt").as_deref(), Some("new\n"));
+    let sdk = chat.rewind_with_sdk(1, |_| ());
+    assert_eq!(sdk.text("a.txt").as_deref(), Some("two\n"));
+    assert_eq!(sdk.text("b.txt").as_deref(), Some("new\n"));
 
     chat.goes_back_to("1").sees("Restored to checkpoint: Let somebody else do it");
     assert_eq!(chat.user.tree(), before);
 }
 
 #[test]
-fn what_the_shell_made_and_a_tool_edited_later_is_absent_before_both() {
+fn a_file_made_by_the_shell_and_edited_by_a_tool_is_absent_before_both() {
     let Some(mut chat) = ClaudeChat::new(&[]) else { return };
     let before = chat.user.tree();
     chat.turn("Make it", &[run("echo made > made.txt"), json!("It is made.")]);
@@ -57,15 +57,15 @@ fn what_the_shell_made_and_a_tool_edited_later_is_absent_before_both() {
     chat.turn("Edit it", &[read, edit, json!("It is edited.")]);
     assert_eq!(chat.user.read("made.txt"), "edited\n");
 
-    let alone = chat.alone(2, |_| ());
-    assert_eq!(alone.text("made.txt").as_deref(), Some("made\n"));
+    let sdk = chat.rewind_with_sdk(2, |_| ());
+    assert_eq!(sdk.text("made.txt").as_deref(), Some("made\n"));
 
     chat.goes_back_to("2").sees("Restored to checkpoint: Make it");
     assert_eq!(chat.user.tree(), before);
 }
 
 #[test]
-fn what_a_person_changed_in_between_stays() {
+fn the_users_changes_in_between_stay() {
     let poem = "first\nsecond\nthird\nfourth\nfifth\n";
     let Some(mut chat) = ClaudeChat::new(&[("poem.txt", poem), ("mine.txt", "mine\n")]) else {
         return;
@@ -78,8 +78,8 @@ fn what_a_person_changed_in_between_stays() {
     chat.turn("Shout more", &[read, edit, json!("It is louder still.")]);
     chat.user.write("late.txt", "after the last turn\n");
 
-    let alone = chat.alone(2, |_| ());
-    assert_eq!(alone.text("poem.txt").as_deref(), Some(poem), "the line by hand is lost");
+    let sdk = chat.rewind_with_sdk(2, |_| ());
+    assert_eq!(sdk.text("poem.txt").as_deref(), Some(poem), "the line by hand is lost");
 
     chat.goes_back_to("2").sees("Restored to checkpoint: Shout");
     assert_eq!(chat.user.read("poem.txt"), "first\nsecond\nthird\nfourth\nfifth, by hand\n");
@@ -88,14 +88,14 @@ fn what_a_person_changed_in_between_stays() {
 }
 
 #[test]
-fn what_a_person_added_to_a_file_of_the_agents_is_not_deleted_with_it() {
+fn the_users_addition_to_an_agents_file_is_not_deleted() {
     let Some(mut chat) = ClaudeChat::new(&[]) else { return };
     let made = [chat.write("notes.txt", "by the agent\n"), chat.write("more.txt", "more\n")];
     chat.turn("Make notes", &[made.as_slice(), &[json!("They are made.")]].concat());
     chat.user.write("notes.txt", "by the agent\nby hand\n");
 
-    let alone = chat.alone(1, |_| ());
-    assert_eq!(alone.text("notes.txt"), None, "what was added by hand is lost");
+    let sdk = chat.rewind_with_sdk(1, |_| ());
+    assert_eq!(sdk.text("notes.txt"), None, "what was added by hand is lost");
 
     chat.goes_back_to("1").sees("Restore failed: kept notes.txt (you changed it too)");
     assert_eq!(chat.terminal.colour_of("Restore failed"), vt100::Color::Idx(1), "red");
@@ -104,7 +104,7 @@ fn what_a_person_added_to_a_file_of_the_agents_is_not_deleted_with_it() {
 }
 
 #[test]
-fn copies_that_the_program_has_lost_are_not_missed() {
+fn copies_that_the_agent_has_lost_are_not_needed() {
     let Some(mut chat) = ClaudeChat::new(&[("a.txt", "a0\n"), ("b.txt", "b0\n")]) else { return };
     let before = chat.user.tree();
     let edits = [
@@ -116,7 +116,7 @@ fn copies_that_the_program_has_lost_are_not_missed() {
     ];
     chat.turn("Change both", &edits);
 
-    let alone = chat.alone(1, |knows| {
+    let sdk = chat.rewind_with_sdk(1, |knows| {
         let copies = copies(&knows);
         assert_eq!(copies.len(), 2);
         for copy in copies {
@@ -125,8 +125,8 @@ fn copies_that_the_program_has_lost_are_not_missed() {
             }
         }
     });
-    assert_eq!(alone.text("a.txt").as_deref(), Some("a0\n"));
-    assert_eq!(alone.text("b.txt").as_deref(), Some("b1\n"), "half of it, and no word");
+    assert_eq!(sdk.text("a.txt").as_deref(), Some("a0\n"));
+    assert_eq!(sdk.text("b.txt").as_deref(), Some("b1\n"), "half of it, and no word");
 
     for copy in copies(&config(&chat.user)) {
         fs::remove_file(copy).expect("it goes");
@@ -136,7 +136,7 @@ fn copies_that_the_program_has_lost_are_not_missed() {
     assert_eq!(chat.user.tree(), before);
 }
 
-/// The program's own copies of files.
+/// The agent's own copies of files.
 fn copies(knows: &std::path::Path) -> Vec<std::path::PathBuf> {
     let sessions = fs::read_dir(knows.join("file-history")).expect("copies");
     sessions

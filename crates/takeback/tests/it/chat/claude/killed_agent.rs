@@ -1,4 +1,4 @@
-//! The program is killed.
+//! The agent is killed.
 
 use std::process::Command;
 
@@ -18,15 +18,15 @@ fn after_the_program_was_killed_files_come_back_from_takebacks_own_copies() {
     let asked = chat.model.asked().len();
     chat.begin("Change the rest", &[read, edit, run("rm first.txt; echo 2 > second.txt")]);
     chat.model.answer(Answer::Stalls { blocks: vec![Block::text("never")], after: 1 });
-    // The three calls are done when the model is asked what comes next.
+    // The model is asked again when the three calls are done.
     chat.model.wait_for(asked + 4);
     kill(&chat);
     chat.terminal.sees("The turn failed: it was killed by signal 9").sees("The agent has exited.");
     let half = chat.user.tree();
     assert_ne!(half, before);
 
-    let alone = chat.alone(1, |_| ());
-    assert_eq!(alone.text("second.txt").as_deref(), Some("2\n"), "the shell's, and no word");
+    let sdk = chat.rewind_with_sdk(1, |_| ());
+    assert_eq!(sdk.text("second.txt").as_deref(), Some("2\n"), "the shell's, and no word");
 
     chat.goes_back_to("1");
     let no_query = "Restore failed: No active query session. Cannot restore checkpoint.";
@@ -36,12 +36,12 @@ fn after_the_program_was_killed_files_come_back_from_takebacks_own_copies() {
     chat.terminal.look(A_WHILE).types("y").sees("Restored to checkpoint: Change the rest");
     assert_eq!(chat.user.tree(), before);
 
-    chat.continues();
+    chat.restarts();
     let write = chat.write("third.txt", "third\n");
     chat.turn("Are you there?", &[write, json!("I am.")]);
     let shown = chat.shown_last();
     assert!(shown.contains("Make the first file") && shown.contains("The first is there."));
-    // The prompt at which it was killed: its own transcript may not have it.
+    // The agent was killed at this prompt, so its own transcript may not have it.
     chat.goes_back_to("2").sees("Restored to checkpoint: Change the rest");
     assert_eq!(chat.user.tree(), before);
     chat.terminal.sees("> Change the rest").types("\x15");

@@ -1,4 +1,4 @@
-//! The program's own rewind, tried on the same state and then reverted.
+//! The agent's own rewind, run on the same state and then reverted.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use takeback_testkit::Thing;
 
 use super::setup::{ClaudeChat, config, environment};
 
-/// What it left behind.
-pub(super) struct Alone(BTreeMap<PathBuf, Thing>);
+/// The files after the agent's own rewind.
+pub(super) struct SdkRewind(BTreeMap<PathBuf, Thing>);
 
-impl Alone {
+impl SdkRewind {
     pub(super) fn text(&self, path: &str) -> Option<String> {
         match self.0.get(&PathBuf::from(path)) {
             Some(Thing::File { bytes, .. }) => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -21,10 +21,9 @@ impl Alone {
 }
 
 impl ClaudeChat {
-    /// The program alone goes back to a prompt, the newest being 1, and says that it did. Another
-    /// process does it, with a copy of all that it knows; `harm` is done to that copy first. Then
-    /// every file is as it was before.
-    pub(super) fn alone(&self, number: usize, harm: impl FnOnce(PathBuf)) -> Alone {
+    /// Rewinds to a prompt (1 is the newest) with the agent sdk, which must report success. Another process
+    /// does it, with a copy of the agent's data, to which `harm` is applied first. Then all files are restored.
+    pub(super) fn rewind_with_sdk(&self, number: usize, harm: impl FnOnce(PathBuf)) -> SdkRewind {
         let before = self.user.tree();
         let (work, home) = (self.user.work(), self.user.home());
         let (kept, knows) = (home.join("kept"), home.join("knows"));
@@ -44,12 +43,12 @@ impl ClaudeChat {
         assert!(output.status.success(), "{output:?}");
         assert!(says.contains("Files rewound to state at message"), "{output:?}");
         let tree = self.user.tree();
-        // The folder itself must stay: the session runs in it.
+        // The folder itself must stay, because the session runs in it.
         run(Command::new("find").arg(&work).args(["-mindepth", "1", "-delete"]));
         run(Command::new("cp").arg("-a").arg(kept.join(".")).arg(&work));
         run(Command::new("rm").arg("-r").args([&kept, &knows]));
         assert_eq!(self.user.tree(), before);
-        Alone(tree)
+        SdkRewind(tree)
     }
 }
 

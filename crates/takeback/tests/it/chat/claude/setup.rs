@@ -1,4 +1,4 @@
-//! `takeback chat` before the real program, in a home of its own, and what the model is to answer.
+//! `takeback chat` with the real program, a home of its own, and a scripted model.
 
 use std::env;
 use std::fs;
@@ -24,36 +24,35 @@ const TRUSTING: &[&str] =
     &["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Write,Edit,Read,Agent,Task"];
 
 impl ClaudeChat {
-    /// `None`: the program is not here, which has been said.
+    /// `None` if the program is not installed.
     pub(super) fn new(files: &[(&str, &str)]) -> Option<Self> {
-        Self::started(files, TRUSTING)
+        Self::start(files, TRUSTING)
     }
 
-    /// Where the user is asked before anything is changed.
-    pub(super) fn asking() -> Option<Self> {
-        Self::started(&[], &[])
+    /// The user is asked before every change.
+    pub(super) fn with_permissions() -> Option<Self> {
+        Self::start(&[], &[])
     }
 
-    fn started(files: &[(&str, &str)], extra: &[&str]) -> Option<Self> {
+    fn start(files: &[(&str, &str)], extra: &[&str]) -> Option<Self> {
         let program = program()?;
         let user = User::with(files);
         let model = ModelServer::start();
-        let terminal = sit(&user, &model, &program, &[], extra);
+        let terminal = start(&user, &model, &program, &[], extra);
         let mut chat = Self { terminal, model, program, user };
         chat.terminal.sees("claude ");
         Some(chat)
     }
 
-    /// Leaves, and comes back to the same conversation.
-    pub(super) fn continues(&mut self) {
+    /// Exits, and continues the same conversation.
+    pub(super) fn restarts(&mut self) {
         self.terminal.types("\x15/exit\r");
         assert_eq!(self.terminal.ends(), 0);
-        self.terminal = sit(&self.user, &self.model, &self.program, &["--continue"], TRUSTING);
+        self.terminal = start(&self.user, &self.model, &self.program, &["--continue"], TRUSTING);
         self.terminal.sees("Continued after");
     }
 
-    /// A prompt, and the messages with which the model answers it, one after the other; waits for
-    /// the last one's text.
+    /// Sends a prompt, which the model answers with these messages, and waits for the text of the last one.
     pub(super) fn turn(&mut self, prompt: &str, answers: &[Value]) -> &mut Terminal {
         self.begin(prompt, answers);
         let last = answers.last().and_then(Value::as_str).expect("a turn ends with a text");
@@ -68,20 +67,20 @@ impl ClaudeChat {
         self.terminal.says(prompt)
     }
 
-    /// Waits until a file is there.
+    /// Waits until a file exists.
     #[track_caller]
     pub(super) fn waits_for(&mut self, path: &str) {
         let user = &self.user;
         self.terminal.sees_that(path, |_| user.exists(path));
     }
 
-    /// Esc twice, the row of that number, and all of it.
+    /// Presses Esc twice, and restores files and conversation of the row with this number.
     pub(super) fn goes_back_to(&mut self, number: &str) -> &mut Terminal {
         self.terminal.types(ESC).types(ESC).sees("Checkpoints").sees("(current)").types(number);
         self.terminal.sees("[x] ").types(ENTER).sees("Restore what?").types(ENTER)
     }
 
-    /// Writes a new file, or an old one that was read.
+    /// A call that writes a new file, or one that was read before.
     pub(super) fn write(&self, path: &str, content: &str) -> Value {
         let input = json!({ "file_path": self.at(path), "content": content });
         json!({ "name": "Write", "input": input })
@@ -109,12 +108,12 @@ impl ClaudeChat {
         metadata["checkpoints"].as_array().expect("a list").clone()
     }
 
-    /// The messages that the model was shown last, as one text.
+    /// The messages of the model's last request, as one text.
     pub(super) fn shown_last(&self) -> String {
         self.model.asked().last().expect("it was asked")["messages"].to_string()
     }
 
-    /// The running program, as a process.
+    /// The agent's process id.
     pub(super) fn pid(&self) -> u32 {
         let parent = format!("PPid:\t{}", self.terminal.pid());
         let is_child = |pid: &u32| {
@@ -134,19 +133,19 @@ pub(super) fn run(command: &str) -> Value {
     json!({ "name": "Bash", "input": { "command": command } })
 }
 
-/// A subagent; its own answers come next.
+/// A call that starts a subagent; the next answers are the subagent's.
 pub(super) fn subagent() -> Value {
     let input = json!({ "description": "help", "prompt": "Do your part.",
         "run_in_background": false, "subagent_type": "general-purpose" });
     json!({ "name": "Task", "input": input })
 }
 
-/// Where the program keeps what it knows.
+/// The agent's configuration folder.
 pub(crate) fn config(user: &User) -> PathBuf {
     user.home().join("claude")
 }
 
-/// What the program finds around it, beside its home.
+/// The agent's environment, except HOME.
 pub(crate) fn environment(user: &User, url: &str) -> Vec<(&'static str, String)> {
     vec![
         ("CLAUDE_CONFIG_DIR", config(user).display().to_string()),
@@ -159,7 +158,13 @@ pub(crate) fn environment(user: &User, url: &str) -> Vec<(&'static str, String)>
     ]
 }
 
-fn sit(user: &User, model: &ModelServer, program: &Path, how: &[&str], extra: &[&str]) -> Terminal {
+fn start(
+    user: &User,
+    model: &ModelServer,
+    program: &Path,
+    how: &[&str],
+    extra: &[&str],
+) -> Terminal {
     let mut place = user.terminal(100, 40);
     for (name, value) in environment(user, &model.url()) {
         place = place.with(name, value);
@@ -177,7 +182,7 @@ fn block(answer: &Value) -> Block {
     }
 }
 
-/// `None`: it is not here, which has been said.
+/// `None` if it is not installed, which is printed once.
 pub(crate) fn program() -> Option<PathBuf> {
     static SAID: Once = Once::new();
     let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents/claude");
@@ -188,7 +193,7 @@ pub(crate) fn program() -> Option<PathBuf> {
     }
     let why = "no claude program: set TAKEBACK_CLAUDE or run scripts/install-claude";
     assert!(env::var_os("TAKEBACK_E2E").is_none_or(|wish| wish != "require"), "{why}");
-    // What a test prints that passes is not shown; what is written here is.
+    // The test harness hides what a passing test prints, but not this.
     SAID.call_once(|| {
         drop(writeln!(io::stderr(), "tests of `chat` and `import` are skipped: {why}"));
     });

@@ -1,4 +1,4 @@
-//! What the program asks for, and turns that are cut short.
+//! Permission dialogs, and interrupted turns.
 
 use serde_json::json;
 
@@ -6,8 +6,8 @@ use super::setup::{ClaudeChat, run};
 use crate::pty::{A_WHILE, ESC};
 
 #[test]
-fn nothing_is_done_without_leave() {
-    let Some(mut chat) = ClaudeChat::asking() else { return };
+fn nothing_is_done_without_permission() {
+    let Some(mut chat) = ClaudeChat::with_permissions() else { return };
     let write = chat.write("yes.txt", "yes\n");
     chat.begin("Make a file", &[write, json!("It is made.")]);
     chat.terminal.sees("Allow ").sees("yes.txt").sees("y yes");
@@ -28,7 +28,7 @@ fn nothing_is_done_without_leave() {
 const LONG: &str = "echo begun > begun.txt; sleep 300; echo late > late.txt";
 
 #[test]
-fn a_single_esc_ends_what_the_shell_is_doing() {
+fn a_single_esc_ends_a_shell_command() {
     let Some(mut chat) = ClaudeChat::new(&[]) else { return };
     chat.begin("Do it slowly", &[run(LONG)]);
     chat.waits_for("begun.txt");
@@ -41,7 +41,7 @@ fn a_single_esc_ends_what_the_shell_is_doing() {
 }
 
 #[test]
-fn esc_twice_in_the_middle_of_a_turn_goes_back() {
+fn esc_twice_rewinds_in_the_middle_of_a_turn() {
     let Some(mut chat) = ClaudeChat::new(&[("a.txt", "one\n")]) else { return };
     let before = chat.user.tree();
     let write = chat.write("half.txt", "half\n");

@@ -1,4 +1,4 @@
-//! The story of the design, with the real program.
+//! The main scenario, with the real program.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ const EXTEND: &str = "Add multiply and divide functions to utils.ts";
 const MORE: &str = "export function multiply(a: number, b: number) {\n  return a * b;\n}\n\
                     export function divide(a: number, b: number) {\n  return a / b;\n}\n";
 
-/// After both prompts.
+/// A session after both prompts.
 fn after_two_prompts() -> Option<ClaudeChat> {
     let mut chat = ClaudeChat::new(&[])?;
     let write = chat.write("utils.ts", &two());
