@@ -25,7 +25,7 @@ const WRITING: &str = "write,pwrite64,writev,fsync,fdatasync,ftruncate,rename,re
 
 const KILLS: usize = 40;
 
-/// A workspace with its store. A store belongs to the workspace's path, so copies are restored to the same sandbox.
+/// A workspace with its store. A store belongs to the workspace's path, so copies are restored to the same place.
 struct Sandbox {
     folder: TempDir,
 }
@@ -156,7 +156,7 @@ fn copy(from: &Path, to: &Path) {
     assert!(status.success());
 }
 
-/// What a command effect to the tree.
+/// What a command does to the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
     /// Only the store changes.
@@ -303,7 +303,7 @@ fn forgetting_a_workspace() {
     assert!(whole > 0 && gone > 3, "{whole} times before it, {gone} times after it");
 }
 
-/// Wherever `relocate` is killed, running it again makes the history available from the new sandbox.
+/// Wherever `relocate` is killed, running it again makes the history available from the new place.
 #[test]
 fn a_folder_that_moved() {
     let sandbox = Sandbox::new();
