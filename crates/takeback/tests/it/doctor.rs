@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use takeback_testkit::model::{Answer, Block, ModelServer};
 
 use crate::chat::claude::setup;
-use crate::init::{bin, program, takeback, with_agents};
-use crate::user::User;
+use crate::init::{bin, exits, program, takeback, with_agents};
+use crate::user::{User, column};
 
 #[test]
 fn each_state_has_its_message() {
@@ -21,7 +21,7 @@ fn each_state_has_its_message() {
         told.push_str(&format!("{title}: {}\n{}", answer.code, answer.out));
     };
     doctor("nothing done");
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     doctor("hooks put in");
     let settings = user.home().join(".claude/settings.json");
     let text = fs::read_to_string(&settings).expect("settings");
@@ -102,7 +102,7 @@ fn leave_trace(user: &User, session: &str, age: Duration, problem: Option<&str>)
 fn recent_problems_of_every_session_are_reported() {
     const HOUR: Duration = Duration::from_secs(60 * 60);
     let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let mut told = String::new();
     let mut doctor = |title: &str| {
         let agent = crate::init::json(&user, &["doctor"])["agents"][0].clone();
@@ -134,7 +134,7 @@ fn recent_problems_of_every_session_are_reported() {
 #[test]
 fn only_regular_files_are_read() {
     let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let pipe = |path: std::path::PathBuf| {
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         assert!(Command::new("mkfifo").arg(path).status().expect("it runs").success());
@@ -154,13 +154,12 @@ fn only_regular_files_are_read() {
 #[test]
 fn a_session_without_a_heartbeat_is_found() {
     let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let project = user.home().join(".claude/projects/-work");
     fs::create_dir_all(&project).expect("a folder");
     let line = r#"{"type":"user","sessionId":"s2","timestamp":"2999-01-01T00:00:00.000Z"}"#;
     fs::write(project.join("s2.jsonl"), line).expect("a transcript");
-    let answer = takeback(&user, &["doctor"]);
-    assert_eq!(answer.code, 1, "{answer:?}");
+    let answer = exits(&user, 1, &["doctor"]);
     assert!(answer.out.contains("hooks did not run in session s2"), "{answer:?}");
     let settings = user.home().join(".claude/settings.json");
     let later = std::time::SystemTime::now() + Duration::from_secs(60);
@@ -177,9 +176,9 @@ fn a_session_without_a_heartbeat_is_found() {
 #[test]
 fn untrusted_hooks_are_reported() {
     let user = with_agents(&[("codex", "codex-cli 0.166.0"), ("copilot", "1.0.102")]);
-    assert_eq!(takeback(&user, &["init", "-y", "--agent", "codex"]).code, 0);
+    exits(&user, 0, &["init", "-y", "--agent", "codex"]);
     let project = ["init", "-y", "--agent", "copilot", "--scope", "project"];
-    assert_eq!(takeback(&user, &project).code, 0);
+    exits(&user, 0, &project);
     let mut told = String::new();
     let mut doctor = |title: &str| {
         let answer = takeback(&user, &["doctor", "--json"]);
@@ -280,10 +279,10 @@ fn the_real_program_shows_whether_hooks_run() {
 fn hooks_that_run_an_older_takeback_are_found() {
     let user = with_agents(&[("claude", "2")]);
     symlink(env!("CARGO_BIN_EXE_takeback"), bin(&user).join("takeback")).expect("a link");
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let settings = fs::read_to_string(user.home().join(".claude/settings.json")).expect("settings");
     assert!(settings.contains("\"takeback hook --agent claude\""), "by its name: {settings}");
-    assert_eq!(takeback(&user, &["doctor"]).code, 0);
+    exits(&user, 0, &["doctor"]);
     for (version, code) in [("takeback 0.0.1", 1), ("takeback 99.0.0", 0), ("none", 0)] {
         fs::remove_file(bin(&user).join("takeback")).expect("it goes");
         program(&user, "takeback", &format!("#!/bin/sh\necho '{version}'\n"));
@@ -303,7 +302,7 @@ fn hooks_that_run_an_older_takeback_are_found() {
 #[test]
 fn hooks_that_ran_with_an_older_takeback_are_found() {
     let user = with_agents(&[("claude", "2")]);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let folder = user.home().join(".takeback/hooks/claude");
     fs::create_dir_all(&folder).expect("a folder");
     for (last, code) in [(1_000, 0), (32_472_144_000_000_i64, 1)] {
@@ -330,9 +329,8 @@ fn agents_are_asked_in_parallel_with_a_time_limit() {
     command.env("TAKEBACK_VERSION_PATIENCE_MS", "3000");
     let answer = user.answer_of(command, "");
     let value: Value = serde_json::from_str(&answer.out).expect("JSON");
-    let versions: Vec<&Value> =
-        value["agents"].as_array().expect("a list").iter().map(|agent| &agent["version"]).collect();
-    assert_eq!(versions[..4], [&json!("2"), &Value::Null, &Value::Null, &Value::Null]);
+    let versions = column(&value["agents"], "version");
+    assert_eq!(versions[..4], [json!("2"), Value::Null, Value::Null, Value::Null]);
     for agent in ["codex", "gemini", "qwen"] {
         let pid = fs::read_to_string(bin(&user).join(format!("{agent}.pid"))).expect("it began");
         let gone = !std::path::Path::new("/proc").join(pid.trim()).exists();

@@ -40,6 +40,12 @@ pub(crate) fn takeback(user: &User, args: &[&str]) -> Answer {
     user.answer_of(command, "")
 }
 
+/// As [`takeback`]; it must exit with this code.
+#[track_caller]
+pub(crate) fn exits(user: &User, code: i32, args: &[&str]) -> Answer {
+    takeback(user, args).exited(code, args)
+}
+
 pub(crate) fn json(user: &User, args: &[&str]) -> Value {
     let answer = takeback(user, &[args, &["--json"]].concat());
     serde_json::from_str(&answer.out).unwrap_or_else(|error| panic!("{error}: {answer:?}"))

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::user::User;
+use crate::user::{User, column};
 
 /// Two manual points, with a change after each.
 fn two_points() -> User {
@@ -50,10 +50,8 @@ fn each_point_is_listed_with_its_own_changes() {
     }
     user.takeback(&["status"]);
     let told = user.json(&["log", "-n", "3"]);
-    let told: Vec<_> = told.as_array().expect("a list").iter().collect();
-    let told: Vec<_> =
-        told.iter().map(|p| (p["label"].as_str(), p["filesChanged"].as_u64())).collect();
-    assert_eq!(told, [(Some("p3"), Some(4)), (Some("p2"), Some(3)), (Some("p1"), Some(2))]);
+    assert_eq!(column(&told, "label"), ["p3", "p2", "p1"]);
+    assert_eq!(column(&told, "filesChanged"), [4, 3, 2]);
 }
 
 #[test]
@@ -182,8 +180,7 @@ fn unreadable_files_are_named_and_stop_nothing() {
     mode(&user.work().join("secret"), 0o000);
     mode(&user.work().join("closed"), 0o000);
     mode(&user.work().join("listed"), 0o444);
-    let answer = user.unprivileged(&["checkpoint", "first"]);
-    assert_eq!(answer.code, 3, "{answer:?}");
+    let answer = user.unprivileged_exits(3, &["checkpoint", "first"]);
     assert!(answer.out.contains("not kept: secret  it could not be read"), "{answer:?}");
     assert!(answer.out.contains("not read: closed/"), "{answer:?}");
     assert!(answer.out.contains("not read: listed/"), "{answer:?}");
@@ -346,10 +343,8 @@ fn sessions_with_a_common_prefix_are_distinguished_and_found_by_name() {
     let other = ["rewind", "@~1", "--dry-run", "--session", "codex 60b4df84"];
     assert!(said(&other).contains("changed by session codex 6fffff84"), "{}", said(&other));
     for name in ["60b4df84", "codex 60b4df84", ids[0], "019a8b2c-1234-7aaa-8000-c1e560"] {
-        let points = user.json(&["log", "--session", name]);
-        let of: Vec<&Value> =
-            points.as_array().expect("a list").iter().map(|point| &point["session"]).collect();
-        assert_eq!(of, [ids[0], ids[0]], "{name}");
+        let sessions = column(&user.json(&["log", "--session", name]), "session");
+        assert_eq!(sessions, [ids[0], ids[0]], "{name}");
     }
     assert_eq!(user.takeback(&["log", "--session", "019a8b2c"]).code, 1, "it may be either");
 }

@@ -261,6 +261,13 @@ impl Terminal {
         self.screen.screen().cursor_position()
     }
 
+    /// Leaves a session with `/exit`.
+    #[track_caller]
+    pub(crate) fn exits(&mut self) {
+        self.says("/exit");
+        assert_eq!(self.ends(), 0);
+    }
+
     /// Waits for the end; the exit code.
     #[track_caller]
     pub(crate) fn ends(&mut self) -> u32 {

@@ -9,7 +9,7 @@ mod save;
 
 use serde_json::{Value, json};
 
-use crate::user::{Answer, User};
+use crate::user::{Answer, User, column};
 
 /// A checkpoint of `e`, with these fields besides or instead.
 fn checkpoint(step: u32, with: &Value) -> String {
@@ -47,9 +47,7 @@ impl User {
     }
 
     /// The ids in a list.
-    fn ids(&self, args: &[&str]) -> Vec<String> {
-        let listed = self.json(&[&["state", "list"], args].concat());
-        let ids = listed.as_array().expect("a list").iter();
-        ids.map(|one| one["id"].as_str().expect("an id").to_owned()).collect()
+    fn ids(&self, args: &[&str]) -> Vec<Value> {
+        column(&self.json(&[&["state", "list"], args].concat()), "id")
     }
 }

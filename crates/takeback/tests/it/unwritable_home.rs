@@ -69,8 +69,7 @@ fn the_user_gets_one_message_and_the_agent_continues() {
         run_hook(&user, "PostToolUse", &write_tool(&user, "c1", "a.txt")).system_message(),
         None
     );
-    let doctor = user.unprivileged(&["doctor"]);
-    assert_eq!(doctor.code, 1, "{doctor:?}");
+    let doctor = user.unprivileged_exits(1, &["doctor"]);
     let out = doctor.unwrapped();
     assert!(
         out.contains(
@@ -323,11 +322,10 @@ fn a_store_that_became_read_only_is_found() {
     let database = user.store().join("timeline.db");
     for (path, mode, back) in [(user.store(), 0o500, 0o700), (database, 0o400, 0o600)] {
         set(&path, mode);
-        let doctor = user.unprivileged(&["doctor"]);
-        assert_eq!(doctor.code, 1, "{doctor:?}");
+        let doctor = user.unprivileged_exits(1, &["doctor"]);
         assert!(doctor.out.contains("nothing can be recorded"), "{doctor:?}");
         set(&path, back);
-        assert_eq!(user.unprivileged(&["doctor"]).code, 0);
+        user.unprivileged_exits(0, &["doctor"]);
     }
 }
 
@@ -393,7 +391,7 @@ fn a_small_disk_that_is_full_and_then_read_only() {
 fn a_writable_store_needs_no_writable_parent() {
     let user = User::with(&[("a.txt", "one\n")]);
     user.drop_privileges();
-    assert_eq!(user.unprivileged(&["checkpoint"]).code, 0);
+    user.unprivileged_exits(0, &["checkpoint"]);
     let home = user.home().join(".takeback");
     fs::set_permissions(&home, fs::Permissions::from_mode(0o555)).expect("its mode");
     let (status, made) = (user.unprivileged(&["status"]), user.unprivileged(&["checkpoint"]));

@@ -43,7 +43,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 impl Answer {
     #[track_caller]
-    fn exited(self, code: i32, args: &[&str]) -> Self {
+    pub(crate) fn exited(self, code: i32, args: &[&str]) -> Self {
         assert_eq!(self.code, code, "{args:?}: {self:?}");
         self
     }
@@ -62,6 +62,12 @@ impl Answer {
     pub(crate) fn unwrapped(&self) -> String {
         unwrapped(&self.out)
     }
+}
+
+/// One field of each object in a list.
+pub(crate) fn column(list: &Value, key: &str) -> Vec<Value> {
+    let list = list.as_array().unwrap_or_else(|| panic!("not a list: {list}"));
+    list.iter().map(|one| one[key].clone()).collect()
 }
 
 /// A text as one line, however it was wrapped.
@@ -131,9 +137,8 @@ impl User {
 
     /// The points' descriptions, newest first.
     pub(crate) fn descriptions(&self) -> Vec<String> {
-        let log = self.json(&["log", "-n", "1000"]);
-        let points = log.as_array().expect("a list").iter();
-        points.map(|point| point["description"].as_str().expect("a text").to_owned()).collect()
+        let described = column(&self.json(&["log", "-n", "1000"]), "description");
+        described.iter().map(|text| text.as_str().expect("a text").to_owned()).collect()
     }
 
     /// Writes the user's own settings.
@@ -271,6 +276,12 @@ impl User {
     /// `takeback ARGS` as the user of [`Self::drop_privileges`].
     pub(crate) fn unprivileged(&self, args: &[&str]) -> Answer {
         self.unprivileged_with_input(args, "")
+    }
+
+    /// As [`Self::unprivileged`]; it must exit with this code.
+    #[track_caller]
+    pub(crate) fn unprivileged_exits(&self, code: i32, args: &[&str]) -> Answer {
+        self.unprivileged(args).exited(code, args)
     }
 
     /// As [`Self::unprivileged`], with `input` on standard input.

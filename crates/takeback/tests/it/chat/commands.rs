@@ -186,8 +186,7 @@ fn exit_and_quit_leave_and_say_how_to_go_on() {
         assert!(!chat.shown().contains("continue with"), "nothing was said: {}", chat.shown());
     }
     let mut chat = after_two_prompts_of(&user);
-    chat.says("/exit");
-    assert_eq!(chat.ends(), 0);
+    chat.exits();
     chat.sees("2 prompts in chat-").sees("takeback chat --continue");
 }
 

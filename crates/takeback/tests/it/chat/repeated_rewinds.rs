@@ -69,8 +69,7 @@ fn queued_prompts_return_to_the_input_after_an_interrupt() {
 #[test]
 fn a_new_session_lists_the_points_of_others() {
     let (user, mut chat) = after_two_prompts();
-    chat.says("/exit");
-    assert_eq!(chat.ends(), 0);
+    chat.exits();
     let mut chat = start_scenario(&user, &[]);
     chat.sees("builtin").types(ESC).types(ESC).sees("other sessions");
 }
@@ -121,8 +120,7 @@ fn redo_says_what_happened_to_the_conversation() {
     chat.sees("The conversation is as it was before the undo.").sees_no("divide too.");
     assert!(!chat.shown().contains("is back"), "it has gone again:\n{}", chat.shown());
     assert_eq!(user.read("utils.ts"), two());
-    chat.types("\x15").says("/undo").sees("The conversation is back.").says("/exit");
-    assert_eq!(chat.ends(), 0);
+    chat.types("\x15").says("/undo").sees("The conversation is back.").exits();
     // A later session knows only the rewinds of files.
     let mut chat = start_scenario(&user, &["--continue"]);
     chat.sees("divide too.").says("/redo").sees("Redone. Verified on disk.");

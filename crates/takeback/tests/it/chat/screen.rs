@@ -60,8 +60,7 @@ fn without_colour_nothing_is_coloured() {
     let user = User::new();
     let mut chat = after_two_prompts_in(&user.terminal(80, 24).with("NO_COLOR", "1"));
     chat.goes_back_to("1").sees("Restored to checkpoint: ").types("\x15").says("/nonsense");
-    chat.sees("Command execution failed").says("/exit");
-    assert_eq!(chat.ends(), 0);
+    chat.sees("Command execution failed").exits();
     let ever = chat.ever();
     let codes: Vec<&str> = ever
         .split("\x1b[")
@@ -93,8 +92,7 @@ fn untrusted_text_does_not_control_the_terminal() {
     chat.says("/diff").sees("text").says("/points").sees_times(2, "be evil");
     chat.opens_the_menu().types(DOWN).sees("delete").types(ENTER).sees("[x] delete");
     chat.goes_back().sees("Restored to checkpoint: be evil");
-    chat.types("\x15").says("/status").sees("points").says("/exit");
-    assert_eq!(chat.ends(), 0);
+    chat.types("\x15").says("/status").sees("points").exits();
     let ever = chat.ever();
     assert!(!ever.contains("\x1b]2;") && !ever.contains("\u{9b}"), "{ever:?}");
     assert_eq!(ever.matches('\x07').count(), 0);

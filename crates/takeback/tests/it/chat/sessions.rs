@@ -11,7 +11,7 @@ use super::two_prompts::{
     write_scenario,
 };
 use crate::pty::{DOWN, ENTER, ESC, Terminal};
-use crate::user::User;
+use crate::user::{User, column};
 
 const FIRST: &str = "Create a file utils.ts with add and subtract functions";
 const SECOND: &str = "Add multiply and divide functions to utils.ts";
@@ -35,14 +35,8 @@ pub(super) fn list(user: &User) -> Value {
 
 /// The sessions of the folder, newest first.
 fn ids(user: &User) -> Vec<String> {
-    let sessions = user.json(&["sessions"]);
-    let sessions = sessions.as_array().expect("a list").iter();
-    sessions.map(|session| session["id"].as_str().expect("an id").to_owned()).collect()
-}
-
-fn exits(mut chat: Terminal) {
-    chat.says("/exit");
-    assert_eq!(chat.ends(), 0);
+    let ids = column(&user.json(&["sessions"]), "id");
+    ids.iter().map(|id| id.as_str().expect("an id").to_owned()).collect()
 }
 
 /// Continues a session after two prompts.
@@ -63,7 +57,7 @@ fn failed_start(user: &User, how: &[&str]) -> (u32, String) {
 #[test]
 fn the_list_for_other_programs_has_every_prompt_newest_first() {
     let user = User::new();
-    let chat = after_two_prompts_of(&user);
+    let mut chat = after_two_prompts_of(&user);
     let list = list(&user);
     let listed = list["checkpoints"].as_array().expect("a list").clone();
     let session = ids(&user).remove(0);
@@ -86,7 +80,7 @@ fn the_list_for_other_programs_has_every_prompt_newest_first() {
     let folder = file.parent().expect("a folder");
     assert_eq!((mode(&file), mode(folder)), (0o600, 0o700));
     assert_eq!(mode(folder.parent().expect("a folder")), 0o700);
-    exits(chat);
+    chat.exits();
 }
 
 #[test]
@@ -98,13 +92,7 @@ fn the_list_is_as_long_as_the_settings_say() {
     let mut chat = start_turns(&user, &turns);
     chat.says("one").sees("first.").sees("1 point ").says("two\u{3000}zwei");
     chat.sees("second.").sees("2 points").says("three").sees("third.").sees("3 points");
-    let described: Vec<Value> = list(&user)["checkpoints"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|one| one["description"].clone())
-        .collect();
-    assert_eq!(described, ["three", "two\u{3000}zwei"]);
+    assert_eq!(column(&list(&user)["checkpoints"], "description"), ["three", "two\u{3000}zwei"]);
     // The menu shows as many, and the rest on request.
     chat.types(ESC).types(ESC).sees("older…").sees("1 more in this session").types(DOWN);
     chat.types(DOWN).types(DOWN).types(ENTER).sees_no("older…").sees("> 3 just now");
@@ -135,7 +123,7 @@ fn with_milliseconds(mut list: Value) -> Value {
 #[test]
 fn a_damaged_list_is_set_aside_and_filled_from_the_log() {
     let user = User::new();
-    exits(after_two_prompts_of(&user));
+    after_two_prompts_of(&user).exits();
     let file = list_file(&user);
     let whole = list(&user);
     assert_eq!(whole, with_milliseconds(listed_in_the_log(&user)), "the log knows all of it");
@@ -156,27 +144,27 @@ fn a_damaged_list_is_set_aside_and_filled_from_the_log() {
 #[test]
 fn a_deleted_list_is_rebuilt_from_the_log_up_to_the_configured_length() {
     let user = User::new();
-    exits(after_two_prompts_of(&user));
+    after_two_prompts_of(&user).exits();
     let whole = list(&user);
     let file = list_file(&user);
     fs::remove_file(&file).expect("it goes");
     // Another session's prompt is in the log too.
     let event = r#"{"event":"prompt","session":"other","message":"m","text":"of another"}"#;
     user.record(event);
-    exits(continues(&user, &["--continue"]));
+    continues(&user, &["--continue"]).exits();
     assert_eq!(list(&user), whole);
     user.set(r#"{"checkpointKeepCount": 1}"#);
     fs::write(&file, [0, 159, 146, 150]).expect("it is damaged");
     let mut chat = continues(&user, &["--continue"]);
     chat.sees("1 checkpoint was restored");
     assert_eq!(list(&user)["checkpoints"], json!([whole["checkpoints"][0]]));
-    exits(chat);
+    chat.exits();
 }
 
 #[test]
 fn a_continued_session_rewinds_to_earlier_prompts() {
     let user = User::new();
-    exits(after_two_prompts_of(&user));
+    after_two_prompts_of(&user).exits();
     let session = ids(&user);
     let mut chat = continues(&user, &["--continue"]);
     chat.sees("2 points").sees(&session[0]);
@@ -186,20 +174,14 @@ fn a_continued_session_rewinds_to_earlier_prompts() {
     assert!(user.exists("index.ts"));
     assert_eq!(ids(&user), session, "it is the same one");
     chat.sees("3 points");
-    let descriptions: Vec<Value> = list(&user)["checkpoints"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|one| one["description"].clone())
-        .collect();
-    assert_eq!(descriptions, [SECOND, SECOND, FIRST]);
+    assert_eq!(column(&list(&user)["checkpoints"], "description"), [SECOND, SECOND, FIRST]);
 }
 
 #[test]
 fn a_cut_conversation_stays_cut_after_a_restart() {
     let (user, mut chat) = after_two_prompts();
     chat.goes_back_to("1").sees("Restored to checkpoint: ").types("\x15");
-    exits(chat);
+    chat.exits();
     let mut chat = start_scenario(&user, &["--continue"]);
     chat.sees("Continued after 1 prompt.").sees("It has add and subtract.");
     assert!(!chat.shown().contains("divide too."), "{}", chat.shown());
@@ -212,17 +194,17 @@ fn a_session_is_named_by_its_id_or_the_beginning_of_it() {
     let (code, said) = failed_start(&user, &["--continue"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("there is no conversation to continue here"), "{said}");
-    exits(after_two_prompts_of(&user));
+    after_two_prompts_of(&user).exits();
     let first = ids(&user).remove(0);
-    exits(continues(&user, &["--resume", &first]));
-    exits(continues(&user, &["--resume", &first[..first.len() - 1]]));
+    continues(&user, &["--resume", &first]).exits();
+    continues(&user, &["--resume", &first[..first.len() - 1]]).exits();
 
     let (code, said) = failed_start(&user, &["--resume", "unknown"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("there is no conversation unknown"), "{said}");
     let mut chat = user.terminal(80, 24).start(&["chat", "--agent", "builtin"]);
     chat.sees("builtin").says("hello").sees("1 point ").types(ESC).sees("Type a prompt");
-    exits(chat);
+    chat.exits();
     let second = ids(&user).remove(0);
     let (code, said) = failed_start(&user, &["--resume", "chat-"]);
     assert_eq!(code, 2, "{said}");
@@ -233,7 +215,7 @@ fn a_session_is_named_by_its_id_or_the_beginning_of_it() {
 #[test]
 fn a_point_of_another_session_is_restored() {
     let user = User::new();
-    exits(after_two_prompts_of(&user));
+    after_two_prompts_of(&user).exits();
     let scenario = scenario(&user);
     let mut chat = user.terminal(120, 30).start(&["chat", "--scenario", &scenario]);
     chat.sees("builtin").sees("0 points");
@@ -247,7 +229,7 @@ fn a_point_of_another_session_is_restored() {
 #[test]
 fn a_deleted_session_leaves_neither_conversation_nor_folder() {
     let user = User::new();
-    exits(after_two_prompts_of(&user));
+    after_two_prompts_of(&user).exits();
     let id = ids(&user).remove(0);
     assert!(list_file(&user).exists());
     let kept = user.takeback(&["session", "delete", &id, "--dry-run"]);
@@ -293,7 +275,7 @@ fn clean_up_and_forget_remove_session_folders() {
     let mut chat = user.terminal(80, 24).start(&["chat", "--agent", "builtin"]);
     chat.sees("builtin");
     assert!(!due.exists() && stays.exists());
-    exits(chat);
+    chat.exits();
     assert_eq!(folders(&user).len(), 2);
 
     let other = user.home().join(".takeback/sessions/of-another-folder");
@@ -310,7 +292,7 @@ fn old_snapshots_are_left_alone() {
     let time = before(old).modified().expect("a time");
     let mut chat = after_two_prompts_of(&user);
     chat.goes_back_to("2").sees("Restored to checkpoint: ").types("\x15");
-    exits(chat);
+    chat.exits();
     assert_eq!(user.read(old), "{}\n");
     assert_eq!(before(old).modified().expect("a time"), time);
     let names = fs::read_dir(user.work().join(".claude/snapshots")).expect("it is there");
@@ -347,8 +329,7 @@ fn one_conversation_cannot_be_open_twice() {
     let mut other = start_scenario(&user, &["--continue"]);
     assert_eq!(other.ends(), 1);
     assert!(other.shown().contains("is open in process"), "{}", other.shown());
-    chat.says("/exit");
-    assert_eq!(chat.ends(), 0);
+    chat.exits();
     let mut other = start_scenario(&user, &["--continue"]);
     other.sees("Continued after 2 prompts");
 }

@@ -6,12 +6,10 @@ use takeback_testkit::model::{Answer, ModelServer};
 use super::sessions::list;
 use super::two_prompts::{after_two_prompts, start_scenario, start_turns};
 use crate::pty::{A_WHILE, DOWN, ENTER, ESC, Terminal, UP};
-use crate::user::User;
+use crate::user::{User, column};
 
-fn described(user: &User) -> Vec<String> {
-    let list = list(user);
-    let listed = list["checkpoints"].as_array().expect("a list").iter();
-    listed.map(|one| one["description"].as_str().expect("a text").to_owned()).collect()
+fn described(user: &User) -> Vec<Value> {
+    column(&list(user)["checkpoints"], "description")
 }
 
 fn starts(user: &User) -> Terminal {
@@ -86,14 +84,11 @@ fn arrows_recall_earlier_input() {
     chat.says("/save").sees("Saved as").types("begun").sees("> begun");
     chat.types(UP).sees("> /save").types(UP).sees_times(2, second);
     chat.types(UP).sees_that("the first one", |screen| screen.rfind(first) > screen.rfind(second));
-    chat.types(DOWN).types(DOWN).types(DOWN).sees("> begun").types("\x15").says("/exit");
-    assert_eq!(chat.ends(), 0);
+    chat.types(DOWN).types(DOWN).types(DOWN).sees("> begun").types("\x15").exits();
     let mut chat = starts(&user);
-    chat.types(UP).sees(second).types(UP).sees(first).types("\x15").says("/exit");
-    assert_eq!(chat.ends(), 0);
+    chat.types(UP).sees(second).types(UP).sees(first).types("\x15").exits();
     let mut chat = start_scenario(&user, &["--continue"]);
-    chat.sees("Continued").says("/exit");
-    assert_eq!(chat.ends(), 0);
+    chat.sees("Continued").exits();
     let mut chat = starts(&user);
     chat.types(UP).sees(second).types(UP).sees(first).types(UP).types(DOWN);
     chat.sees(second);

@@ -14,10 +14,8 @@ fn a_file_that_may_not_be_read_is_named_and_left_alone() {
     Point ID “first”  2 files in FOLDER/work
       not kept: secret  it could not be read
     ");
-    let status = user.unprivileged(&["run", "--", "/bin/rm", "-f", "secret"]);
-    assert_eq!(status.code, 0, "{status:?}");
-    let answer = user.unprivileged(&["rewind", "first", "--exact", "-y"]);
-    assert_eq!(answer.code, 4);
+    user.unprivileged_exits(0, &["run", "--", "/bin/rm", "-f", "secret"]);
+    let answer = user.unprivileged_exits(4, &["rewind", "first", "--exact", "-y"]);
     insta::assert_snapshot!(answer.out, @r"
     Rewind to ID “first” (just now)
 
@@ -33,8 +31,7 @@ fn a_workspace_that_may_not_be_written() {
     user.drop_privileges();
     user.set_mode(".", 0o555);
     let before = user.tree();
-    let answer = user.unprivileged(&["rewind", "m", "-y"]);
-    assert_eq!(answer.code, 1);
+    let answer = user.unprivileged_exits(1, &["rewind", "m", "-y"]);
     insta::assert_snapshot!(answer.err, @r"
     takeback: cannot make .takeback ready beside its place: Permission denied (os error 13)
       Nothing was changed.
@@ -51,8 +48,7 @@ fn a_folder_of_yours_that_is_read_only_is_opened_for_the_moment() {
     user.succeeds(&["-q", "run", "--", "sh", "-c", "echo 2 > a.txt; echo 2 > lib/b.txt"]);
     user.drop_privileges();
     user.set_mode("lib", 0o555);
-    let answer = user.unprivileged(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.unprivileged_exits(0, &["rewind", "@", "-y"]);
     assert_eq!((user.read("a.txt").as_str(), user.read("lib/b.txt").as_str()), ("one\n", "b\n"));
     assert_eq!(user.mode("lib"), 0o555);
     user.set_mode("lib", 0o755);

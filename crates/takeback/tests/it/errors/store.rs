@@ -238,8 +238,7 @@ fn a_home_that_may_not_be_written() {
     let user = User::with(&[("a", "1")]);
     user.drop_privileges();
     fs::set_permissions(user.home(), fs::Permissions::from_mode(0o500)).expect("a mode");
-    let answer = user.unprivileged(&["checkpoint"]);
-    assert_eq!(answer.code, 1);
+    let answer = user.unprivileged_exits(1, &["checkpoint"]);
     insta::assert_snapshot!(answer.err, @r"
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID cannot be used (making it): Permission denied (os error 13)
       Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.

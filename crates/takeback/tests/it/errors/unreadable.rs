@@ -10,8 +10,7 @@ use crate::user::{Answer, User};
 fn ordinary_user(files: &[(&str, &str)]) -> User {
     let user = User::with(files);
     user.drop_privileges();
-    let answer = user.unprivileged(&["checkpoint", "start"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.unprivileged_exits(0, &["checkpoint", "start"]);
     user
 }
 
@@ -46,12 +45,10 @@ fn after_damage() -> User {
 #[test]
 fn an_agent_that_makes_a_folder_unreadable_hides_nothing() {
     let user = after_damage();
-    let preview = user.unprivileged(&["rewind", "@", "--dry-run"]);
-    assert_eq!(preview.code, 4, "{preview:?}");
+    let preview = user.unprivileged_exits(4, &["rewind", "@", "--dry-run"]);
     assert!(preview.out.contains("made readable first"), "{preview:?}");
     assert_eq!(user.mode("dir"), 0, "a preview changes nothing");
-    let answer = user.unprivileged(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    let answer = user.unprivileged_exits(0, &["rewind", "@", "-y"]);
     assert_eq!(user.mode("dir"), 0o755);
     assert_eq!(user.read("dir/a.txt"), "one\n");
     assert_eq!(user.read("dir/b.txt"), "two\n");
@@ -59,8 +56,7 @@ fn an_agent_that_makes_a_folder_unreadable_hides_nothing() {
     assert!(!user.exists("dir/new.txt"), "what the agent made goes: {answer:?}");
     assert!(!user.exists("dir/made"), "{answer:?}");
     // An undo loses nothing either.
-    let answer = user.unprivileged(&["undo", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.unprivileged_exits(0, &["undo", "-y"]);
     assert_eq!(user.mode("dir"), 0);
     user.set_mode("dir", 0o755);
     assert_eq!(user.read("dir/a.txt"), "agent\n");
@@ -73,8 +69,7 @@ fn a_closed_folder_in_a_closed_folder_is_opened_too() {
     let user = ordinary_user(&[("dir/sub/c.txt", "three\n"), ("dir/a.txt", "one\n")]);
     let answer = run(&user, "echo agent > dir/sub/c.txt; chmod 000 dir/sub; chmod 000 dir");
     assert_eq!(answer.code, 0, "{answer:?}");
-    let answer = user.unprivileged(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.unprivileged_exits(0, &["rewind", "@", "-y"]);
     assert_eq!((user.mode("dir"), user.mode("dir/sub")), (0o755, 0o755));
     assert_eq!(user.read("dir/sub/c.txt"), "three\n");
 }
@@ -82,8 +77,7 @@ fn a_closed_folder_in_a_closed_folder_is_opened_too() {
 #[test]
 fn checkpoint_status_and_points_report_it() {
     let user = after_damage();
-    let answer = user.unprivileged(&["checkpoint", "blind"]);
-    assert_eq!(answer.code, 3, "{answer:?}");
+    let answer = user.unprivileged_exits(3, &["checkpoint", "blind"]);
     assert!(answer.out.contains("not read: dir/"), "{answer:?}");
     let (code, told) = json(&user, &["checkpoint", "again"]);
     assert_eq!((code, told["unreadable"][0]["filePath"].as_str()), (3, Some("dir")), "{told}");
@@ -95,7 +89,7 @@ fn checkpoint_status_and_points_report_it() {
     let line = log.out.lines().find(|line| line.contains("again")).unwrap_or_default();
     assert!(line.contains("4 not read"), "{log:?}");
     user.set_mode("dir", 0o755);
-    assert_eq!(user.unprivileged(&["checkpoint", "seen"]).code, 0);
+    user.unprivileged_exits(0, &["checkpoint", "seen"]);
 }
 
 /// The user closed the folder; the agent's earlier work below is taken back, and the mode stays.
@@ -104,8 +98,7 @@ fn the_users_own_mode_stays() {
     let user = ordinary_user(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
     assert_eq!(run(&user, "echo agent > dir/a.txt").code, 0);
     user.set_mode("dir", 0o000);
-    let answer = user.unprivileged(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.unprivileged_exits(0, &["rewind", "@", "-y"]);
     assert_eq!(user.mode("dir"), 0);
     user.set_mode("dir", 0o755);
     assert_eq!((user.read("dir/a.txt"), user.read("dir/b.txt")), ("one\n".into(), "two\n".into()));
@@ -129,12 +122,11 @@ fn names_without_their_metadata_are_no_evidence() {
 fn unseen_changes_are_unclear_if_a_call_ran() {
     let user = ordinary_user(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
     user.set_mode("dir", 0o000);
-    assert_eq!(user.unprivileged(&["checkpoint"]).code, 3);
+    user.unprivileged_exits(3, &["checkpoint"]);
     let script = "chmod 755 dir; echo two > dir/a.txt; chmod 000 dir; sleep 0.3";
     assert_eq!(run(&user, script).code, 0);
     user.set_mode("dir", 0o755);
-    let answer = user.unprivileged(&["rewind", "start", "-y"]);
-    assert_eq!(answer.code, 4, "{answer:?}");
+    let answer = user.unprivileged_exits(4, &["rewind", "start", "-y"]);
     assert!(answer.out.contains("unclear"), "{answer:?}");
     assert_eq!(user.read("dir/a.txt"), "two\n");
 }
@@ -198,8 +190,7 @@ fn a_root_that_cannot_be_read_is_an_error() {
 fn a_crash_while_it_is_open_puts_the_mode_right() {
     let user = after_damage();
     assert!(user.killed_unprivileged("renameat2:signal=SIGKILL:when=1", &["rewind", "@", "-y"]));
-    let answer = user.unprivileged(&["recover"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.unprivileged_exits(0, &["recover"]);
     assert_eq!(user.mode("dir"), 0o755);
     assert_eq!(user.read("dir/a.txt"), "one\n");
 }
@@ -234,7 +225,7 @@ fn ten_thousand_names_are_no_burden() {
         user.write(&format!("dir/{}/{at}.txt", at % 20), "x\n");
     }
     user.drop_privileges();
-    assert_eq!(user.unprivileged(&["checkpoint", "start"]).code, 0);
+    user.unprivileged_exits(0, &["checkpoint", "start"]);
     let began = Instant::now();
     let answer = run(&user, "echo y > dir/1/1.txt; chmod 000 dir");
     assert_eq!(answer.code, 0, "{answer:?}");

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use super::{bin, home, settings, takeback, with_agents, write_settings};
+use super::{bin, exits, home, settings, takeback, with_agents, write_settings};
 use crate::user::User;
 
 const MINE: &str = "{\n  \"model\": \"opus\"\n}\n";
@@ -42,15 +42,14 @@ fn a_linked_file_stays_where_it_is() {
     fs::write(dotfiles.join("claude.json"), MINE).expect("settings");
     symlink("../dotfiles/claude.json", settings(&user)).expect("a link");
     let before = home(&user);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     assert!(settings(&user).is_symlink());
     let text = fs::read_to_string(dotfiles.join("claude.json")).expect("it is there");
     assert!(text.contains("hook --agent claude"));
-    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y"]);
     assert_eq!(home(&user), before);
     fs::remove_file(dotfiles.join("claude.json")).expect("it goes");
-    let answer = takeback(&user, &["init", "-y"]);
-    assert_eq!(answer.code, 3, "{answer:?}");
+    let answer = exits(&user, 3, &["init", "-y"]);
     assert!(answer.out.contains("which does not exist"), "{answer:?}");
 }
 
@@ -71,8 +70,7 @@ fn a_read_only_folder_is_reported() {
     user.drop_privileges();
     let folder = user.home().join(".claude");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).expect("a mode");
-    let answer = user.unprivileged(&["init", "-y", "--agent", "claude"]);
-    assert_eq!(answer.code, 3, "{answer:?}");
+    let answer = user.unprivileged_exits(3, &["init", "-y", "--agent", "claude"]);
     assert!(answer.out.contains("writable for you"), "{answer:?}");
     let names = fs::read_dir(&folder).expect("a folder").count();
     assert_eq!((names, fs::read_to_string(settings(&user)).expect("it")), (1, MINE.to_owned()));
@@ -102,7 +100,7 @@ fn parallel_runs_have_the_effect_of_one() {
         }
     });
     assert!(takeback(&user, &["init", "-y"]).out.contains("Nothing to do"));
-    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y"]);
     assert_eq!(home(&user), before);
 }
 
@@ -149,7 +147,7 @@ fn hooks_removed_by_hand_are_tidied_up() {
     let user = with_agents(&[]);
     write_settings(&user, MINE);
     let before = home(&user);
-    assert_eq!(takeback(&user, &["init", "-y", "--agent", "claude"]).code, 0);
+    exits(&user, 0, &["init", "-y", "--agent", "claude"]);
     fs::write(settings(&user), MINE).expect("settings");
     let answer = takeback(&user, &["uninstall", "-y"]);
     assert!(answer.out.contains("Nothing to do"), "{answer:?}");
@@ -166,7 +164,7 @@ fn killed_at_any_step_the_file_is_complete() {
                 write_settings(&user, MINE);
                 let before = home(&user);
                 if args[0] == "uninstall" {
-                    assert_eq!(takeback(&user, &["init", "-y", "--agent", "claude"]).code, 0);
+                    exits(&user, 0, &["init", "-y", "--agent", "claude"]);
                 }
                 let mut command = Command::new("strace");
                 command.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={step}"));

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use serde_json::json;
 use takeback_agents::agent_names;
 
-use super::{bin, home, json, program, settings, takeback, with_agents, write_settings};
+use super::{bin, exits, home, json, program, settings, takeback, with_agents, write_settings};
 use crate::user::User;
 
 const MINE: &str = "{\n  \"model\" : \"opus\",\n  \"hooks\": {\n    \
@@ -40,8 +40,7 @@ fn comments_stay_where_the_agent_reads_them_and_are_refused_where_it_does_not() 
     fs::write(&file, text).expect("settings");
     write_settings(&user, text);
     let before = home(&user);
-    let answer = takeback(&user, &["init", "-y"]);
-    assert_eq!(answer.code, 3, "{answer:?}");
+    let answer = exits(&user, 3, &["init", "-y"]);
     let what = "Claude Code: ~/.claude/settings.json cannot be used: line 1, column 1: Comments are not \
         allowed; Claude Code ignores the whole file because of it\n  Make it plain JSON, without comments and trailing commas, and try again; nothing was written.\n";
     assert!(answer.out.contains(what), "{answer:?}");
@@ -52,7 +51,7 @@ fn comments_stay_where_the_agent_reads_them_and_are_refused_where_it_does_not() 
     let out = doctor.unwrapped();
     let what = "! Claude Code 2: ~/.claude/settings.json is not read: line 1, column 1: Comments are not allowed; Claude Code ignores the whole file";
     assert!(out.contains(what), "{out}");
-    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y"]);
     assert_eq!(home(&user), before);
 }
 
@@ -68,7 +67,7 @@ fn uninstall_restores_the_exact_bytes() {
         assert_ne!(home(&user), before);
         let backup = fs::read_to_string(user.home().join(".claude/settings.json.takeback-backup"));
         assert_eq!(backup.expect("a backup"), *text);
-        assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+        exits(&user, 0, &["uninstall", "-y"]);
         assert_eq!(home(&user), before, "{text:?}");
     }
 }
@@ -77,15 +76,14 @@ fn uninstall_restores_the_exact_bytes() {
 fn a_file_that_init_created_is_removed_with_its_folder() {
     let user = with_agents(&[("claude", "2")]);
     let before = home(&user);
-    let answer = takeback(&user, &["init", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    exits(&user, 0, &["init", "-y"]);
     let mode = fs::metadata(settings(&user)).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y"]);
     assert_eq!(home(&user), before);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     fs::write(user.home().join(".claude/mine"), "").expect("a file");
-    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y"]);
     assert!(user.home().join(".claude/mine").exists() && !settings(&user).exists());
 }
 
@@ -93,12 +91,11 @@ fn a_file_that_init_created_is_removed_with_its_folder() {
 fn other_programs_changes_stay_byte_for_byte() {
     let user = with_agents(&[("claude", "2")]);
     write_settings(&user, MINE);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let edit = |text: String| text.replace("\"model\" : \"opus\"", "\"model\" :  \"haiku\"");
     let now = fs::read_to_string(settings(&user)).expect("it is there");
     fs::write(settings(&user), edit(now)).expect("it is edited");
-    let answer = takeback(&user, &["uninstall", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    exits(&user, 0, &["uninstall", "-y"]);
     let now = fs::read_to_string(settings(&user)).expect("it is there");
     assert_eq!(now, edit(MINE.to_owned()));
     let left: Vec<String> = home(&user).into_iter().map(|(path, _)| path).collect();
@@ -109,7 +106,7 @@ fn other_programs_changes_stay_byte_for_byte() {
 fn a_second_run_finds_nothing_to_do_and_a_half_one_is_completed() {
     let user = with_agents(&[("claude", "2")]);
     write_settings(&user, MINE);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let whole = home(&user);
     let again = takeback(&user, &["init"]);
     assert_eq!(again.code, 0, "no confirmation is needed: {again:?}");
@@ -118,11 +115,10 @@ fn a_second_run_finds_nothing_to_do_and_a_half_one_is_completed() {
     let text = fs::read_to_string(settings(&user)).expect("it is there");
     let half = text.replace("\"UserPromptSubmit\"", "\"Elsewhere\"");
     fs::write(settings(&user), half).expect("it is edited");
-    let answer = takeback(&user, &["init", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    exits(&user, 0, &["init", "-y"]);
     let hooks = &json(&user, &["doctor"])["agents"][0]["hooks"][0];
     assert_eq!((&hooks["state"], &hooks["hooks"]), (&json!("complete"), &hooks["wanted"]));
-    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y"]);
     let text = fs::read_to_string(settings(&user)).expect("it is there");
     assert_eq!(text, MINE);
 }
@@ -130,7 +126,7 @@ fn a_second_run_finds_nothing_to_do_and_a_half_one_is_completed() {
 #[test]
 fn a_hook_that_cannot_run_any_more_is_replaced_and_one_that_can_is_left() {
     let user = with_agents(&[("claude", "2")]);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let text = fs::read_to_string(settings(&user)).expect("it is there");
     let own = env!("CARGO_BIN_EXE_takeback");
     let moved = text.replace(own, "/gone/takeback");
@@ -138,7 +134,7 @@ fn a_hook_that_cannot_run_any_more_is_replaced_and_one_that_can_is_left() {
     fs::write(settings(&user), &moved).expect("it is edited");
     let health = &json(&user, &["doctor"])["agents"][0];
     assert_eq!(health["hooks"][0]["state"], "broken", "{health}");
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     assert_eq!(fs::read_to_string(settings(&user)).expect("it is there"), text);
     program(&user, "takeback", "#!/bin/sh\n");
     let by_name = text.replace(own, "takeback");
@@ -150,7 +146,7 @@ fn a_hook_that_cannot_run_any_more_is_replaced_and_one_that_can_is_left() {
 fn the_command_is_short_where_the_name_means_this_program() {
     let user = with_agents(&[("claude", "2")]);
     symlink(env!("CARGO_BIN_EXE_takeback"), bin(&user).join("takeback")).expect("a link");
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let text = fs::read_to_string(settings(&user)).expect("it is there");
     assert!(text.contains("\"command\": \"takeback hook --agent claude\""), "{text}");
 }
@@ -158,14 +154,12 @@ fn the_command_is_short_where_the_name_means_this_program() {
 #[test]
 fn a_projects_hooks_are_in_the_project() {
     let user = with_agents(&[("claude", "2")]);
-    let answer = takeback(&user, &["init", "-y", "--scope", "project"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    exits(&user, 0, &["init", "-y", "--scope", "project"]);
     assert!(user.exists(".claude/settings.json") && !settings(&user).exists());
-    assert_eq!(takeback(&user, &["uninstall", "-y", "--scope", "project"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y", "--scope", "project"]);
     assert!(!user.exists(".claude"));
     let home = user.home().display().to_string();
-    let refused = takeback(&user, &["-C", &home, "init", "-y", "--scope", "project"]);
-    assert_eq!(refused.code, 2, "{refused:?}");
+    exits(&user, 2, &["-C", &home, "init", "-y", "--scope", "project"]);
 }
 
 #[test]
@@ -239,9 +233,9 @@ fn agents_are_found_by_their_folder_too_and_wrong_names_are_refused() {
     assert_eq!(answer.code, 2);
     fs::create_dir(user.home().join(".claude")).expect("a folder");
     assert_eq!(takeback(&user, &["init"]).code, 2, "needs confirmation");
-    assert_eq!(takeback(&user, &["init", "--dry-run"]).code, 0);
+    exits(&user, 0, &["init", "--dry-run"]);
     assert!(!settings(&user).exists());
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     assert!(settings(&user).exists());
 }
 

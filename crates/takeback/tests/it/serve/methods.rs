@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::wire::{Client, stdio};
-use crate::user::User;
+use crate::user::{User, column};
 
 /// A session with two prompts, an edit after each.
 fn story(user: &User, client: &mut Client) {
@@ -101,7 +101,7 @@ fn patches_are_included_up_to_the_limit() {
     }
     let mut patches = |most: u64| -> Vec<Value> {
         let diffs = client.call("checkpoint:diff", &json!({ "from": "start", "patchBytes": most }));
-        diffs.as_array().expect("a list").iter().map(|diff| diff["patch"].clone()).collect()
+        column(&diffs, "patch")
     };
     let last = "diff --git a/c.txt b/c.txt\n--- a/c.txt\n+++ b/c.txt\n@@ -1 +1 @@\n-c\n+C\n";
     assert_eq!(patches(200), [Value::Null, Value::Null, json!(last)], "what fits, and is text");

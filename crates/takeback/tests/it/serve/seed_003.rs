@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::wire::stdio;
-use crate::user::User;
+use crate::user::{User, column};
 
 /// Removes the fields that differ from run to run.
 fn without_id_and_time(mut checkpoint: Value) -> Value {
@@ -85,10 +85,7 @@ fn a_copy_is_listed_from_the_moment_it_is_kept_and_before_tool_names_it() {
     let other = client.record(&json!({ "event": "turn_end", "session": "s1" }));
     assert!(other.get("checkpoint").is_none(), "{other}");
 
-    let ids = |listed: &Value| -> Vec<Value> {
-        listed.as_array().expect("a list").iter().map(|one| one["id"].clone()).collect()
-    };
-    let listed = ids(&client.call("checkpoint:list", &json!(["s1"])));
+    let listed = column(&client.call("checkpoint:list", &json!(["s1"])), "id");
     assert_eq!(listed.len(), 5);
     for id in [&open, &nothing_changed, &made["checkpoint"]] {
         assert!(id.is_string() && listed.contains(id), "{id} in {listed:?}");

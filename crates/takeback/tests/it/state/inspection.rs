@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::checkpoint;
 use crate::terminal_widths::{assert_fits, at_widths};
-use crate::user::User;
+use crate::user::{User, column};
 
 #[test]
 fn executions_and_their_checkpoints_are_listed() {
@@ -134,12 +134,7 @@ fn an_execution_is_written_as_one_document() {
     assert_eq!(user.feed(&["state", "effect", "e", "k"], "1").code, 0);
     let document = user.json(&["state", "export", "e"]);
     assert_eq!(document["branches"], json!([{ "name": "main", "head": "ckpt-e-2.a2" }]));
-    let states: Vec<_> = document["checkpoints"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|one| one["state"].clone())
-        .collect();
+    let states = column(&document["checkpoints"], "state");
     assert_eq!(states, [json!({ "step": 1 }), json!({ "step": 2 }), json!("again")]);
     assert_eq!(document["effects"][0]["key"], "k");
     let written = user.takeback(&["state", "export", "e", "out.json"]);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::checkpoint;
-use crate::user::{Answer, User};
+use crate::user::{Answer, User, column};
 
 fn run(user: &User, args: &[&str], input: &str) -> Answer {
     let mut command = user.command(args);
@@ -49,8 +49,7 @@ fn find(below: PathBuf, name: &str) -> Option<PathBuf> {
 #[test]
 fn a_damaged_head_is_named_and_everything_else_works() {
     let ids = |answer: &Answer| -> Vec<Value> {
-        let listed: Value = serde_json::from_str(&answer.out).expect("JSON");
-        listed.as_array().expect("a list").iter().map(|one| one["id"].clone()).collect()
+        column(&serde_json::from_str(&answer.out).expect("JSON"), "id")
     };
     let user = with_a_damaged_head();
     for _ in 0..2 {

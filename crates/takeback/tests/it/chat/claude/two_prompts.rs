@@ -5,6 +5,7 @@ use serde_json::json;
 use super::setup::ClaudeChat;
 use crate::chat::two_prompts::two;
 use crate::pty::{DOWN, ENTER, ESC};
+use crate::user::column;
 
 const CREATE: &str = "Create a file utils.ts with add and subtract functions";
 const EXTEND: &str = "Add multiply and divide functions to utils.ts";
@@ -28,8 +29,7 @@ fn after_two_prompts() -> Option<ClaudeChat> {
 fn esc_twice_brings_the_file_and_the_conversation_back() {
     let Some(mut chat) = after_two_prompts() else { return };
     let metadata = chat.metadata();
-    let described: Vec<_> = metadata.iter().map(|one| one["description"].clone()).collect();
-    assert_eq!(described, [EXTEND, CREATE]);
+    assert_eq!(column(&json!(metadata), "description"), [EXTEND, CREATE]);
     let knows = chat.user.home().join("claude/projects");
     for one in &metadata {
         // The program's own transcript of that session has the prompt under that id.
