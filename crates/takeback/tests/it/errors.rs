@@ -42,8 +42,7 @@ fn a_folder_that_is_not_protected() {
 fn a_point_that_is_not_there_names_the_nearest() {
     let user = User::with(&[("a", "1")]);
     user.takeback(&["checkpoint", "before-refactor"]);
-    let answer = user.exits(1, &["rewind", "before-refactr", "-y"]);
-    insta::assert_snapshot!(answer.err, @r#"
+    insta::assert_snapshot!(user.exits(1, &["rewind", "before-refactr", "-y"]).err, @r#"
     takeback: no point is called "before-refactr"
       Did you mean before-refactor? `takeback log` lists the points.
     "#);
@@ -55,12 +54,9 @@ fn a_point_that_is_not_there_names_the_nearest() {
 fn folders_that_are_refused() {
     let user = User::new();
     let home = user.home();
-    let answer = user.exits(2, &["-C", home.to_str().expect("utf-8"), "checkpoint"]);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home cannot be protected: it is your home folder; choose a project's folder in it");
-    let answer = user.exits(2, &["-C", "/", "checkpoint"]);
-    insta::assert_snapshot!(answer.err, @"takeback: / cannot be protected: it is the whole file system; choose a project's folder");
-    let answer = user.exits(2, &["--home", "inside", "checkpoint"]);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work cannot be protected: Takeback's own store lies in it; set TAKEBACK_HOME to a folder elsewhere");
+    insta::assert_snapshot!(user.exits(2, &["-C", home.to_str().expect("utf-8"), "checkpoint"]).err, @"takeback: FOLDER/home cannot be protected: it is your home folder; choose a project's folder in it");
+    insta::assert_snapshot!(user.exits(2, &["-C", "/", "checkpoint"]).err, @"takeback: / cannot be protected: it is the whole file system; choose a project's folder");
+    insta::assert_snapshot!(user.exits(2, &["--home", "inside", "checkpoint"]).err, @"takeback: FOLDER/work cannot be protected: Takeback's own store lies in it; set TAKEBACK_HOME to a folder elsewhere");
     assert!(!user.exists("inside"), "nothing is made in a folder that is refused");
 }
 
@@ -131,8 +127,7 @@ fn a_file_named_like_a_stage_stops_no_command() {
 #[test]
 fn a_folder_that_is_not_there() {
     let user = User::new();
-    let answer = user.exits(2, &["-C", "nowhere", "log"]);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(2, &["-C", "nowhere", "log"]).err, @r"
     takeback: cannot open nowhere: No such file or directory (os error 2)
       Name a folder that exists.
     ");
@@ -170,13 +165,11 @@ fn two_points_that_match() {
             format!(r#"{{"event":"prompt","session":"{session}","message":"m","text":"go"}}"#);
         user.record(&event);
     }
-    let answer = user.exits(1, &["rewind", "m", "-y"]);
-    insta::assert_snapshot!(answer.err, @r#"
+    insta::assert_snapshot!(user.exits(1, &["rewind", "m", "-y"]).err, @r#"
     takeback: "m" may mean LONG-ID or LONG-ID
       Name one of them by its id.
     "#);
-    let answer = user.exits(1, &["rewind", "@~7", "-y"]);
-    insta::assert_snapshot!(answer.err, @r#"
+    insta::assert_snapshot!(user.exits(1, &["rewind", "@~7", "-y"]).err, @r#"
     takeback: no point is called "@~7"
       `takeback log` lists the points.
     "#);

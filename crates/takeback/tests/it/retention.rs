@@ -47,8 +47,7 @@ fn labels_and_pins_are_set_and_removed() {
     takeback: the label "good" is taken by point LONG-ID
       Choose another label.
     "#);
-    let odd = user.exits(2, &["label", "@", "@~3"]);
-    insta::assert_snapshot!(odd.err, @"
+    insta::assert_snapshot!(user.exits(2, &["label", "@", "@~3"]).err, @"
     takeback: a label cannot be empty, begin with `@` or hold control characters: \"@~3\"
       Choose another label.
     ");
@@ -205,14 +204,12 @@ fn sessions_are_listed_archived_and_deleted() {
 
     insta::assert_snapshot!(user.takeback(&["session", "archive", "s"]).out, @"Archived s  its data is deleted in 7 days, except labelled and pinned points");
     assert!(user.takeback(&["sessions"]).out.contains("archived"));
-    let unknown = user.exits(1, &["session", "archive", "nobody"]);
-    insta::assert_snapshot!(unknown.err, @"
+    insta::assert_snapshot!(user.exits(1, &["session", "archive", "nobody"]).err, @"
     takeback: there is no session nobody
       `takeback sessions` lists the sessions.
     ");
 
-    let asked = user.exits(2, &["session", "delete", "s"]);
-    insta::assert_snapshot!(asked.err, @"
+    insta::assert_snapshot!(user.exits(2, &["session", "delete", "s"]).err, @"
     takeback: this deletes points and needs confirmation
       Run it in a terminal, or pass -y; --dry-run shows what it would do.
     ");

@@ -13,8 +13,7 @@ fn after_a_run() -> User {
 #[test]
 fn a_preview_changes_nothing() {
     let user = after_a_run();
-    let answer = user.succeeds(&["rewind", "@", "--dry-run"]);
-    insta::assert_snapshot!(answer.out, @r"
+    insta::assert_snapshot!(user.succeeds(&["rewind", "@", "--dry-run"]).out, @r"
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
       restore   a.txt
@@ -32,8 +31,7 @@ fn a_preview_changes_nothing() {
 #[test]
 fn a_missing_confirmation_is_an_error_that_says_what_to_do() {
     let user = after_a_run();
-    let answer = user.exits(2, &["rewind", "@"]);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(2, &["rewind", "@"]).err, @r"
     takeback: this changes files and needs confirmation
       Run it in a terminal, or pass -y; --dry-run shows what it would do.
     ");
@@ -43,8 +41,7 @@ fn a_missing_confirmation_is_an_error_that_says_what_to_do() {
 #[test]
 fn rewind_undo_redo() {
     let user = after_a_run();
-    let answer = user.succeeds(&["rewind", "@", "-y"]);
-    insta::assert_snapshot!(answer.out, @r"
+    insta::assert_snapshot!(user.succeeds(&["rewind", "@", "-y"]).out, @r"
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
       restored  a.txt
@@ -58,8 +55,7 @@ fn rewind_undo_redo() {
     ");
     assert!(!user.exists("new.txt") && user.read("a.txt").starts_with("one"));
     assert_eq!(user.read("mine.txt"), "changed\n");
-    let answer = user.succeeds(&["undo", "-y"]);
-    insta::assert_snapshot!(answer.out, @r"
+    insta::assert_snapshot!(user.succeeds(&["undo", "-y"]).out, @r"
     Undo the last rewind
 
       restored  a.txt
@@ -79,8 +75,7 @@ fn rewind_undo_redo() {
 fn a_conflict_is_left_and_the_exit_code_says_so() {
     let user = after_a_run();
     user.write("a.txt", "uno\ntwo\nthree\nfour\nfive\n");
-    let answer = user.exits(4, &["rewind", "@", "-y"]);
-    insta::assert_snapshot!(answer.out, @r"
+    insta::assert_snapshot!(user.exits(4, &["rewind", "@", "-y"]).out, @r"
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
       deleted   new.txt   was not there then
@@ -105,8 +100,7 @@ fn lost_mode_bits_and_moves_are_reported() {
     let script = "rm tool; mv old.txt new.txt";
     user.succeeds(&["run", "--", "sh", "-c", script]);
     user.write("new.txt", "moved, then edited\n");
-    let answer = user.exits(4, &["rewind", "@", "-y"]);
-    insta::assert_snapshot!(answer.out, @r"
+    insta::assert_snapshot!(user.exits(4, &["rewind", "@", "-y"]).out, @r"
     Rewind to ID “sh -c rm tool; mv old.txt new.txt” (just now)
 
       restored  old.txt

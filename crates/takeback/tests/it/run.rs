@@ -36,8 +36,7 @@ fn the_commands_exit_code_is_the_answer() {
     let user = User::new();
     user.exits(7, &["run", "--", "sh", "-c", "exit 7"]);
     user.exits(137, &["run", "--", "sh", "-c", "kill -KILL $$"]);
-    let answer = user.exits(125, &["run", "--", "no-such-program"]);
-    insta::assert_snapshot!(answer.err, @"takeback: no-such-program cannot be started: No such file or directory (os error 2)");
+    insta::assert_snapshot!(user.exits(125, &["run", "--", "no-such-program"]).err, @"takeback: no-such-program cannot be started: No such file or directory (os error 2)");
     user.write("not-a-program", "");
     let answer = user.takeback(&["run", "--", "./not-a-program"]);
     insta::assert_snapshot!(answer.err, @"takeback: ./not-a-program cannot be started: Permission denied (os error 13)");
@@ -73,16 +72,14 @@ fn a_command_that_cannot_be_protected_is_not_started() {
 fn the_commands_exit_code_is_the_answer_though_recording_failed_after_it() {
     let user = User::with(&[("a.txt", "one\n")]);
     let script = "rm -r \"$HOME/.takeback/workspaces\"; echo two > a.txt; exit 7";
-    let answer = user.exits(7, &["run", "--", "sh", "-c", script]);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/lock cannot be used (locking the workspace): No such file or directory (os error 2)");
+    insta::assert_snapshot!(user.exits(7, &["run", "--", "sh", "-c", script]).err, @"takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/lock cannot be used (locking the workspace): No such file or directory (os error 2)");
 }
 
 #[test]
 fn a_folder_that_the_command_deleted_comes_back() {
     let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
     let before = user.tree();
-    let answer = user.exits(7, &["run", "--", "sh", "-c", "rm -r \"$PWD\"; exit 7"]);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(7, &["run", "--", "sh", "-c", "rm -r \"$PWD\"; exit 7"]).err, @r"
     takeback: cannot scan FOLDER/work/: No such file or directory (os error 2)
     takeback: the folder is gone; `mkdir FOLDER/work && takeback -C FOLDER/work rewind @` brings it back
     ");

@@ -114,8 +114,7 @@ fn a_project_cannot_lower_protection() {
         11
     );
 
-    let answer = user.succeeds(&["checkpoint", "first"]);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json: enableFileCheckpointing has no effect: a project cannot switch recording off (1 more: `takeback config`)");
+    insta::assert_snapshot!(user.succeeds(&["checkpoint", "first"]).err, @"takeback: FOLDER/work/.takeback/settings.json: enableFileCheckpointing has no effect: a project cannot switch recording off (1 more: `takeback config`)");
     insta::assert_snapshot!(user.takeback(&["config"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting home; did you mean maxHomeBytes?");
     assert_eq!(user.takeback(&["checkpoint", "-q"]).err, "");
     assert!(user.home().join(".takeback/workspaces").exists(), "the store is where it was");
@@ -128,15 +127,13 @@ fn a_project_cannot_lower_protection() {
 #[test]
 fn a_projects_invalid_settings_have_no_effect() {
     let user = User::with(&[("a", "1"), (PROJECT, "{ nonsense")]);
-    let answer = user.succeeds(&["checkpoint"]);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: key must be a string at line 1 column 3");
+    insta::assert_snapshot!(user.succeeds(&["checkpoint"]).err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: key must be a string at line 1 column 3");
     user.write(PROJECT, r#"{"archiveDays": "many"}"#);
     insta::assert_snapshot!(user.takeback(&["checkpoint"]).err, @"takeback: FOLDER/work/.takeback/settings.json: archiveDays has no effect: it must be a whole number");
     let file = user.work().join(PROJECT);
     std::fs::remove_file(&file).expect("it goes");
     assert!(Command::new("mkfifo").arg(&file).status().expect("it runs").success());
-    let answer = user.succeeds(&["checkpoint"]);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: it is not a file");
+    insta::assert_snapshot!(user.succeeds(&["checkpoint"]).err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: it is not a file");
     std::fs::remove_dir_all(user.work().join(".takeback")).expect("it goes");
     user.write(".takeback", "not even a folder");
     let answer = user.feed(&["record"], r#"{"event":"prompt","session":"s","text":"go"}"#);
@@ -150,22 +147,19 @@ fn unreadable_settings_are_not_called_invalid() {
     let file = user.home().join(".takeback/settings.json");
     std::fs::remove_file(&file).expect("it goes");
     std::os::unix::fs::symlink("settings.json", &file).expect("a link to itself");
-    let answer = user.exits(1, &["checkpoint"]);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/settings.json cannot be read: Too many levels of symbolic links (os error 40)");
+    insta::assert_snapshot!(user.exits(1, &["checkpoint"]).err, @"takeback: FOLDER/home/.takeback/settings.json cannot be read: Too many levels of symbolic links (os error 40)");
 }
 
 #[test]
 fn your_own_settings_must_be_valid() {
     let user = User::with(&[("a", "1")]);
     user.set("{ nonsense");
-    let answer = user.exits(2, &["checkpoint"]);
-    insta::assert_snapshot!(answer.err, @"
+    insta::assert_snapshot!(user.exits(2, &["checkpoint"]).err, @"
     takeback: FOLDER/home/.takeback/settings.json is invalid: key must be a string at line 1 column 3
       Fix it or move it away.
     ");
     user.set(r#"{"archiveDays": "many"}"#);
-    let answer = user.exits(2, &["log"]);
-    insta::assert_snapshot!(answer.err, @"
+    insta::assert_snapshot!(user.exits(2, &["log"]).err, @"
     takeback: FOLDER/home/.takeback/settings.json: archiveDays must be a whole number
       Fix it there.
     ");
@@ -201,8 +195,7 @@ fn points_made_at_any_durability_come_back() {
 fn a_key_that_is_not_known_is_named_once_with_the_nearest() {
     let user = User::with(&[("a", "1")]);
     user.set(r#"{"pointPerSession": 3, "durability": "full", "doubleEscMs": 1}"#);
-    let answer = user.succeeds(&["checkpoint"]);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/settings.json: there is no setting pointPerSession; did you mean pointsPerSession?");
+    insta::assert_snapshot!(user.succeeds(&["checkpoint"]).err, @"takeback: FOLDER/home/.takeback/settings.json: there is no setting pointPerSession; did you mean pointsPerSession?");
     assert_eq!(user.takeback(&["-q", "checkpoint"]).err, "");
     let answer = user.feed(&["record"], r#"{"event":"turn_end","session":"s"}"#);
     assert_eq!(answer.out.lines().count(), 1, "answers are answers: {answer:?}");
@@ -220,8 +213,7 @@ fn a_key_that_is_not_known_is_named_once_with_the_nearest() {
 fn you_can_switch_recording_off() {
     let user = User::with(&[("a.txt", "one\n")]);
     user.set(r#"{"enableFileCheckpointing": false}"#);
-    let answer = user.exits(2, &["checkpoint"]);
-    insta::assert_snapshot!(answer.err, @"
+    insta::assert_snapshot!(user.exits(2, &["checkpoint"]).err, @"
     takeback: Checkpoint feature not enabled
       enableFileCheckpointing is false (FOLDER/home/.takeback/settings.json); set it to true to record again.
     ");

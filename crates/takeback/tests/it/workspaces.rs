@@ -69,8 +69,7 @@ fn the_protected_folders_are_listed() {
 #[test]
 fn a_folder_is_forgotten_and_its_files_stay() {
     let user = after_an_agent();
-    let answer = user.exits(2, &["forget"]);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(2, &["forget"]).err, @r"
     takeback: this deletes what was recorded and needs confirmation
       Run it in a terminal, or pass -y; --dry-run shows what it would do.
     ");
@@ -84,8 +83,7 @@ fn a_folder_is_forgotten_and_its_files_stay() {
     insta::assert_snapshot!(without_sizes(&answer.out), @"Deleted the history of FOLDER/work  1 point, N KB");
     user.exits(10, &["log"]);
     assert_eq!((user.read("a.txt").as_str(), stores(&user).len()), ("two\n", 0));
-    let answer = user.exits(10, &["forget", "-y"]);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(10, &["forget", "-y"]).err, @r"
     takeback: FOLDER/work is not protected
       `takeback workspaces` lists the folders that are.
     ");
@@ -132,8 +130,7 @@ fn a_store_in_use_is_not_forgotten_and_does_not_move() {
     let user = after_an_agent();
     let lock = fs::File::open(user.store().join("lock")).expect("a lock");
     lock.lock_shared().expect("another process records");
-    let answer = user.exits(11, &["forget", "-y"]);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(11, &["forget", "-y"]).err, @r"
     takeback: another command has the workspace locked
       Wait until it is done, then try again.
     ");
@@ -146,8 +143,7 @@ fn a_store_in_use_is_not_forgotten_and_does_not_move() {
 fn a_rewind_that_is_not_finished_is_not_forgotten() {
     let user = after_an_agent();
     user.write(".takeback/stage-00000000000000ff/new-0", "a user's bytes");
-    let answer = user.exits(1, &["forget", "-y"]);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(1, &["forget", "-y"]).err, @r"
     takeback: a rewind in FOLDER/work is not finished
       `takeback recover` finishes it; keep or remove what is then left in FOLDER/work/.takeback.
     ");
@@ -199,13 +195,11 @@ fn invalid_moves_are_refused() {
     let new = user.work().with_file_name("new");
     fs::create_dir(&new).expect("a folder");
     let old = user.work().to_str().expect("utf-8").to_owned();
-    let answer = user.exits(2, &in_folder(&new, &["relocate", &old]));
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(2, &in_folder(&new, &["relocate", &old])).err, @r"
     takeback: FOLDER/work is still there and protected
       Only the store of a moved folder can be relocated.
     ");
-    let answer = user.exits(10, &in_folder(&new, &["relocate", "nowhere"]));
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(10, &in_folder(&new, &["relocate", "nowhere"])).err, @r"
     takeback: FOLDER/new/nowhere is not protected
       `takeback workspaces` lists the folders that are.
     ");

@@ -13,14 +13,12 @@ const FLIPPED: &str = "UPDATE change
 fn a_flipped_mode_is_found_and_costs_that_file_alone() {
     let user = after_an_agent();
     user.database().execute_batch(FLIPPED).expect("it is altered");
-    let verified = user.exits(1, &["verify"]);
-    insta::assert_snapshot!(verified.out, @"
+    insta::assert_snapshot!(user.exits(1, &["verify"]).out, @"
     damaged  change 4 of a.txt in the store is damaged: it is not what was recorded
 
     1 damage. Points that do not need it are intact.
     ");
-    let rewound = user.exits(4, &["rewind", "m", "-y"]);
-    insta::assert_snapshot!(rewound.out, @"
+    insta::assert_snapshot!(user.exits(4, &["rewind", "m", "-y"]).out, @"
     Rewind to ID “go” (just now)
 
       restored  lib/   and 1 in it

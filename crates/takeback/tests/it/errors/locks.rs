@@ -10,8 +10,7 @@ fn a_rewind_while_another_runs_waits_and_then_says_so() {
     let before = user.tree();
     let lock = std::fs::File::open(user.store().join("lock")).expect("a lock");
     lock.lock().expect("another rewind has it");
-    let answer = user.exits(11, &["rewind", "m", "-y"]);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(11, &["rewind", "m", "-y"]).err, @r"
     takeback: another command has the workspace locked
       Wait until it is done, then try again.
     ");

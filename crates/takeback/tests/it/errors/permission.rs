@@ -15,8 +15,7 @@ fn a_file_that_may_not_be_read_is_named_and_left_alone() {
       not kept: secret  it could not be read
     ");
     user.unprivileged_exits(0, &["run", "--", "/bin/rm", "-f", "secret"]);
-    let answer = user.unprivileged_exits(4, &["rewind", "first", "--exact", "-y"]);
-    insta::assert_snapshot!(answer.out, @r"
+    insta::assert_snapshot!(user.unprivileged_exits(4, &["rewind", "first", "--exact", "-y"]).out, @r"
     Rewind to ID “first” (just now)
 
       missing   secret  it could not be read
@@ -31,8 +30,7 @@ fn a_workspace_that_may_not_be_written() {
     user.drop_privileges();
     user.set_mode(".", 0o555);
     let before = user.tree();
-    let answer = user.unprivileged_exits(1, &["rewind", "m", "-y"]);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.unprivileged_exits(1, &["rewind", "m", "-y"]).err, @r"
     takeback: cannot make .takeback ready beside its place: Permission denied (os error 13)
       Nothing was changed.
       Make the folder writable for you and try again.

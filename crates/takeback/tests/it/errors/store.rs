@@ -27,14 +27,12 @@ fn a_store_from_the_future_or_of_another_program() {
     let mut bytes = std::fs::read(&database).expect("it can be read");
     bytes[60..64].copy_from_slice(&999_u32.to_be_bytes());
     std::fs::write(&database, bytes).expect("a newer format");
-    let answer = user.exits(1, &["log"]);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(1, &["log"]).err, @r"
     takeback: the store at FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db has format 999; this Takeback knows formats up to 1
       Update Takeback; nothing was changed.
     ");
     std::fs::write(&database, "something else entirely").expect("foreign");
-    let answer = user.exits(1, &["log"]);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(1, &["log"]).err, @r"
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is not a Takeback store
       Move it aside, or choose another folder with --home or TAKEBACK_HOME.
     ");
@@ -109,8 +107,7 @@ fn damaged_contents() {
     overwrite(&pack, 20..size);
     let listed = user.takeback(&["log"]);
     assert_eq!((listed.code, listed.out.lines().count()), (0, 1), "points are listed: {listed:?}");
-    let answer = user.exits(4, &["rewind", "m", "-y"]);
-    insta::assert_snapshot!(answer.out, @"
+    insta::assert_snapshot!(user.exits(4, &["rewind", "m", "-y"]).out, @"
     Rewind to ID “go” (just now)
 
       restored  lib
@@ -137,8 +134,7 @@ fn damaged_contents() {
     insta::assert_snapshot!(answer.err, @"
     takeback: 3 files are damaged in the store and not in the patch
     ");
-    let answer = user.exits(4, &["diff", "m", "--stat"]);
-    insta::assert_snapshot!(answer.out, @"
+    insta::assert_snapshot!(user.exits(4, &["diff", "m", "--stat"]).out, @"
       a.txt      changed, damaged in the store
       lib        folder deleted
       lib/b.txt  deleted, damaged in the store
@@ -149,8 +145,7 @@ fn damaged_contents() {
     assert!(answer.out.contains("\"damaged\":true"), "{answer:?}");
     let shown = user.takeback(&["show", "m"]);
     assert_eq!((shown.code, shown.out.contains("a.txt")), (0, true), "{shown:?}");
-    let answer = user.exits(4, &["export", "../bundle"]);
-    insta::assert_snapshot!(answer.out, @"
+    insta::assert_snapshot!(user.exits(4, &["export", "../bundle"]).out, @"
     Exported 1 point and 5 changes  558 B in ../bundle
     missing  a.txt  damaged in the store
     missing  lib/b.txt  damaged in the store
@@ -238,8 +233,7 @@ fn a_home_that_may_not_be_written() {
     let user = User::with(&[("a", "1")]);
     user.drop_privileges();
     fs::set_permissions(user.home(), fs::Permissions::from_mode(0o500)).expect("a mode");
-    let answer = user.unprivileged_exits(1, &["checkpoint"]);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.unprivileged_exits(1, &["checkpoint"]).err, @r"
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID cannot be used (making it): Permission denied (os error 13)
       Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
     ");

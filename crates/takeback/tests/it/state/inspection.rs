@@ -146,8 +146,7 @@ fn an_execution_is_written_as_one_document() {
     let mode =
         fs::metadata(user.work().join("out.json")).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let taken = user.exits(2, &["state", "export", "e", "out.json"]);
-    insta::assert_snapshot!(taken.err, @"
+    insta::assert_snapshot!(user.exits(2, &["state", "export", "e", "out.json"]).err, @"
     takeback: out.json is there already
       Choose another name.
     ");
@@ -171,8 +170,7 @@ fn a_checkpoint_or_an_execution_is_deleted() {
       2 checkpoints would be deleted, with its branches and effects
       files are not touched; this cannot be undone
     ");
-    let refused = user.exits(2, &["state", "delete", "e"]);
-    insta::assert_snapshot!(refused.err, @"
+    insta::assert_snapshot!(user.exits(2, &["state", "delete", "e"]).err, @"
     takeback: this deletes checkpoints and needs confirmation
       Run it in a terminal, or pass -y; --dry-run shows what it would do.
     ");

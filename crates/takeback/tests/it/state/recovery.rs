@@ -89,8 +89,7 @@ fn retries_of_a_step_are_limited_across_restarts() {
     for _ in 0..3 {
         assert_eq!(user.json(&again)["id"], "ckpt-e-1");
     }
-    let answer = user.exits(1, &again);
-    insta::assert_snapshot!(answer.err, @"
+    insta::assert_snapshot!(user.exits(1, &again).err, @"
     takeback: step 2 of execution e was retried 3 times, which is the most
       Raise --max-retries to try again; a success of the step resets the count.
     ");

@@ -40,8 +40,7 @@ fn state_and_files_of_a_run_are_rolled_back_and_restored_together() {
     assert!(session.as_str().is_some_and(|name| name.starts_with("run-")), "{session}");
     let before = expected("ckpt-e-2", "three\n", true);
     assert_eq!(head_and_files(&user), before);
-    let preview = user.succeeds(&["state", "rollback", "ckpt-e-1", "--dry-run"]);
-    insta::assert_snapshot!(preview.out, @"
+    insta::assert_snapshot!(user.succeeds(&["state", "rollback", "ckpt-e-1", "--dry-run"]).out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       state     ckpt-e-1.a1  branch main would be there
@@ -54,8 +53,7 @@ fn state_and_files_of_a_run_are_rolled_back_and_restored_together() {
     ");
     assert_eq!(head_and_files(&user), before);
     user.exits(2, &["state", "rollback", "ckpt-e-1"]);
-    let done = user.succeeds(&["state", "rollback", "ckpt-e-1", "-y"]);
-    insta::assert_snapshot!(done.out, @"
+    insta::assert_snapshot!(user.succeeds(&["state", "rollback", "ckpt-e-1", "-y"]).out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       state     ckpt-e-1.a1  branch main is now there
@@ -75,8 +73,7 @@ fn state_and_files_of_a_run_are_rolled_back_and_restored_together() {
         let again = user.takeback(&args);
         assert_eq!((again.code, again.out.lines().count()), (5, 1), "{again:?}");
     }
-    let preview = user.succeeds(&["undo", "--dry-run"]);
-    insta::assert_snapshot!(preview.out, @"
+    insta::assert_snapshot!(user.succeeds(&["undo", "--dry-run"]).out, @"
     Undo the last rewind
 
       state     e  branch main would be where it was before
@@ -85,8 +82,7 @@ fn state_and_files_of_a_run_are_rolled_back_and_restored_together() {
 
     state to restore, 2 to restore
     ");
-    let undone = user.succeeds(&["undo", "-y"]);
-    insta::assert_snapshot!(undone.out, @"
+    insta::assert_snapshot!(user.succeeds(&["undo", "-y"]).out, @"
     Undo the last rewind
 
       state     ckpt-e-2.a1  branch main is now there
@@ -117,8 +113,7 @@ fn a_conflict_stops_everything_unless_a_flag_says_how() {
     let user = after_a_run();
     user.write("a.txt", "mine\n");
     let before = expected("ckpt-e-2", "mine\n", true);
-    let refused = user.exits(4, &["state", "rollback", "ckpt-e-1", "-y"]);
-    insta::assert_snapshot!(refused.out, @"
+    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "-y"]).out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       stays     e      the state of branch main
@@ -128,8 +123,7 @@ fn a_conflict_stops_everything_unless_a_flag_says_how() {
     Nothing was changed: state and files are restored together or not at all.
     --partial skips those files, --exact overwrites them, --state-only restores no files.
     ");
-    let preview = user.exits(4, &["state", "rollback", "ckpt-e-1", "--dry-run"]);
-    insta::assert_snapshot!(preview.out, @"
+    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "--dry-run"]).out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       stays     e      the state of branch main
@@ -151,8 +145,7 @@ fn a_conflict_stops_everything_unless_a_flag_says_how() {
     assert_eq!(head_and_files(&user), before);
 
     let keep = user.backup();
-    let partial = user.exits(4, &["state", "rollback", "ckpt-e-1", "-y", "--partial"]);
-    insta::assert_snapshot!(partial.out, @"
+    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "-y", "--partial"]).out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       state     ckpt-e-1.a1  branch main is now there
@@ -206,8 +199,7 @@ fn another_authors_change_blocks_it_too() {
     let user = after_a_run();
     user.write("mine.txt", "changed\n");
     user.takeback(&["status"]);
-    let refused = user.exits(4, &["state", "rollback", "ckpt-e-1", "-y"]);
-    insta::assert_snapshot!(refused.out, @"
+    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "-y"]).out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       stays     e         the state of branch main
@@ -240,8 +232,7 @@ fn an_undo_says_that_the_agent_has_continued() {
     user.succeeds(&["-q", "state", "rollback", "ckpt-e-1", "-y"]);
     let saved = user.save(2, &json!({ "state": "another way" }));
     assert_eq!(saved.code, 0, "{saved:?}");
-    let undone = user.succeeds(&["undo", "-y"]);
-    insta::assert_snapshot!(undone.out, @"
+    insta::assert_snapshot!(user.succeeds(&["undo", "-y"]).out, @"
     Undo the last rewind
 
       stays     e  branch main: the agent has continued since

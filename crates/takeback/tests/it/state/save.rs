@@ -170,8 +170,7 @@ fn files_are_left_out_when_that_is_asked_for_or_recording_is_off() {
     "#);
     user.set("{}");
     assert_eq!(user.json(&["log"]), json!([]));
-    let answer = user.exits(1, &["state", "rollback", "ckpt-e-1", "-y"]);
-    insta::assert_snapshot!(answer.err, @"
+    insta::assert_snapshot!(user.exits(1, &["state", "rollback", "ckpt-e-1", "-y"]).err, @"
     takeback: ckpt-e-1.a1 was saved without its files
       --state-only restores only the state.
     ");
