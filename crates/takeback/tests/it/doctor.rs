@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -227,49 +228,66 @@ fn untrusted_hooks_are_reported() {
     ");
 }
 
-#[test]
-fn the_real_program_shows_whether_hooks_run() {
-    let Some(program) = setup::program() else { return };
-    let user = User::with(&[("a.txt", "1\n")]);
-    let model = ModelServer::start();
-    let environment = setup::environment(&user, &model.url());
-    let run = |args: &[&str]| {
-        let mut command = user.command(args);
-        command.envs(environment.iter().map(|(name, value)| (*name, value)));
-        user.answer_of(command, "")
-    };
-    let doctor = || -> (i32, Value) {
-        let answer = run(&["doctor", "--json"]);
+/// The real Claude Code, with Takeback's hooks installed.
+struct RealClaude {
+    user: User,
+    model: ModelServer,
+    program: PathBuf,
+}
+
+impl RealClaude {
+    /// `None` if it is not installed.
+    fn with_hooks() -> Option<Self> {
+        let program = setup::program()?;
+        let user = User::with(&[("a.txt", "1\n")]);
+        let claude = Self { user, model: ModelServer::start(), program };
+        assert_eq!(claude.takeback(&["init", "-y", "--agent", "claude"]).code, 0);
+        Some(claude)
+    }
+
+    fn takeback(&self, args: &[&str]) -> crate::user::Answer {
+        let mut command = self.user.command(args);
+        command.envs(setup::environment(&self.user, &self.model.url()));
+        self.user.answer_of(command, "")
+    }
+
+    /// The exit code of `doctor`, and what it says about Claude Code.
+    fn doctor(&self) -> (i32, Value) {
+        let answer = self.takeback(&["doctor", "--json"]);
         let value: Value = serde_json::from_str(&answer.out).expect("JSON");
         (answer.code, value["agents"][0].clone())
-    };
-    let prompt = |text: &str| {
-        model.answer(Answer::Says(vec![Block::text("done")]));
-        let mut command = Command::new(&program);
-        command.args(["-p", text]).current_dir(user.work()).env_clear();
-        command.env("HOME", user.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.envs(environment.iter().map(|(name, value)| (*name, value)));
-        command.stdin(Stdio::null());
-        let output = command.output().expect("it runs");
-        assert!(output.status.success(), "{output:?}");
-    };
-    assert_eq!(run(&["init", "-y", "--agent", "claude"]).code, 0);
-    let (code, told) = doctor();
+    }
+
+    fn prompt(&self, text: &str) -> Output {
+        self.model.answer(Answer::Says(vec![Block::text("done")]));
+        let mut command = Command::new(&self.program);
+        command.args(["-p", text]).current_dir(self.user.work()).env_clear();
+        command.env("HOME", self.user.home());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(setup::environment(&self.user, &self.model.url()));
+        self.user.output_of(command)
+    }
+}
+
+#[test]
+fn the_real_program_shows_whether_hooks_run() {
+    let Some(claude) = RealClaude::with_hooks() else { return };
+    let (code, told) = claude.doctor();
     assert_eq!((code, &told["fired"]), (0, &Value::Null), "{told}");
-    prompt("first");
-    let (code, told) = doctor();
+    assert!(claude.prompt("first").status.success());
+    let (code, told) = claude.doctor();
     assert_eq!((code, &told["health"]), (0, &"good".into()), "{told}");
     assert_eq!(told["fired"]["session"], told["lastSession"]["session"], "{told}");
     assert_eq!(told["fired"]["problem"], Value::Null, "{told}");
     assert!(told["fired"]["recorded"].as_u64() > Some(0), "{told}");
-    let settings = setup::config(&user).join("settings.json");
+    let settings = setup::config(&claude.user).join("settings.json");
     let text = fs::read_to_string(&settings).expect("settings");
     let off = text.replacen('{', "{\n  \"disableAllHooks\": true,", 1);
     fs::write(&settings, off).expect("settings");
     // File times advance in ticks that may be longer than all of this takes.
     std::thread::sleep(Duration::from_millis(20));
-    prompt("second");
-    let (code, told) = doctor();
+    assert!(claude.prompt("second").status.success());
+    let (code, told) = claude.doctor();
     assert_eq!((code, &told["health"]), (1, &"broken".into()), "{told}");
     assert!(told["what"].as_str().expect("text").contains("disableAllHooks"), "{told}");
     assert_ne!(told["fired"]["session"], told["lastSession"]["session"], "{told}");
@@ -341,17 +359,8 @@ fn agents_are_asked_in_parallel_with_a_time_limit() {
 /// The real program ignores a whole settings file that is not plain JSON.
 #[test]
 fn the_real_program_refuses_the_settings_that_doctor_reports() {
-    let Some(program) = setup::program() else { return };
-    let user = User::with(&[("a.txt", "1\n")]);
-    let model = ModelServer::start();
-    let environment = setup::environment(&user, &model.url());
-    let run = |args: &[&str]| {
-        let mut command = user.command(args);
-        command.envs(environment.iter().map(|(name, value)| (*name, value)));
-        user.answer_of(command, "")
-    };
-    assert_eq!(run(&["init", "-y", "--agent", "claude"]).code, 0);
-    let settings = setup::config(&user).join("settings.json");
+    let Some(claude) = RealClaude::with_hooks() else { return };
+    let settings = setup::config(&claude.user).join("settings.json");
     let plain = fs::read_to_string(&settings).expect("settings");
     let end = plain.trim_end().strip_suffix('}').expect("an object").trim_end();
     let changed = [
@@ -363,24 +372,13 @@ fn the_real_program_refuses_the_settings_that_doctor_reports() {
     ];
     for (title, text, is_read) in changed {
         fs::write(&settings, &text).expect("settings");
-        drop(fs::remove_dir_all(user.home().join(".takeback/hooks")));
-        model.answer(Answer::Says(vec![Block::text("done")]));
-        let mut command = Command::new(&program);
-        command.args(["-p", "go"]).current_dir(user.work()).env_clear();
-        command.env("HOME", user.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.envs(environment.iter().map(|(name, value)| (*name, value)));
-        let output = command.stdin(Stdio::null()).output().expect("it runs");
-        let ran = user.home().join(".takeback/hooks/claude").exists();
+        drop(fs::remove_dir_all(claude.user.home().join(".takeback/hooks")));
+        let output = claude.prompt("go");
+        let ran = claude.user.home().join(".takeback/hooks/claude").exists();
         assert_eq!(ran, is_read, "{title}: {output:?}");
-        let answer = run(&["doctor", "--json"]);
-        let told: Value = serde_json::from_str(&answer.out).expect("JSON");
-        let told = &told["agents"][0];
-        assert_eq!(answer.code, i32::from(!is_read), "{title}: {told}");
-        let what = told["what"].as_str().expect("text");
-        assert_eq!(
-            what.contains("; Claude Code ignores the whole file"),
-            !is_read,
-            "{title}: {told}"
-        );
+        let (code, told) = claude.doctor();
+        assert_eq!(code, i32::from(!is_read), "{title}: {told}");
+        let is_reported = told["what"].to_string().contains("; Claude Code ignores the whole file");
+        assert_eq!(is_reported, !is_read, "{title}: {told}");
     }
 }

@@ -100,7 +100,8 @@ fn a_dry_run_of_an_import_works_without_a_store_and_creates_none() {
     let user = with_history();
     let other = User::new();
     let file = export_to(&user, &other);
-    insta::assert_snapshot!(other.succeeds(&["import", &file, "--dry-run"]).out, @r"
+    let told = other.succeeds(&["import", &file, "--dry-run"]);
+    insta::assert_snapshot!(told.out, @r"
     Would import 2 points and 2 sessions  1 change, 4 new blobs
       ID  make it two
       ID  [done]
@@ -168,20 +169,23 @@ fn through_a_pipe() {
 fn a_file_that_is_there_is_not_overwritten_unasked() {
     let user = with_history();
     user.write("taken", "mine\n");
-    insta::assert_snapshot!(user.exits(2, &["export", "taken"]).err, @r"
+    let answer = user.exits(2, &["export", "taken"]);
+    insta::assert_snapshot!(answer.err, @r"
     takeback: taken is there already
       Choose another name, or replace it with --force.
     ");
     assert_eq!(user.read("taken"), "mine\n");
     user.succeeds(&["export", "taken", "--force"]);
     user.succeeds(&["import", "taken", "--dry-run"]);
-    insta::assert_snapshot!(user.exits(1, &["export", "missing/folder"]).err, @"takeback: missing/folder cannot be written: No such file or directory (os error 2)");
+    let answer = user.exits(1, &["export", "missing/folder"]);
+    insta::assert_snapshot!(answer.err, @"takeback: missing/folder cannot be written: No such file or directory (os error 2)");
 }
 
 #[test]
 fn what_cannot_be_exported() {
     let user = with_history();
-    insta::assert_snapshot!(user.exits(1, &["export", "x", "--session", "t"]).err, @"
+    let answer = user.exits(1, &["export", "x", "--session", "t"]);
+    insta::assert_snapshot!(answer.err, @"
     takeback: there is no session t
       Did you mean s? `takeback sessions` lists the sessions.
     ");
@@ -227,8 +231,10 @@ fn a_file_that_is_refused_leaves_nothing_behind() {
       If you trust the file, --max-size allows more; nothing was imported.
     ");
     let folder = other.home();
-    insta::assert_snapshot!(other.exits(1, &["import", folder.to_str().expect("utf-8")]).err, @"takeback: FOLDER/home cannot be read: it is not a file");
-    insta::assert_snapshot!(other.exits(1, &["import", "nowhere"]).err, @"takeback: nowhere cannot be read: No such file or directory (os error 2)");
+    let answer = other.exits(1, &["import", folder.to_str().expect("utf-8")]);
+    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home cannot be read: it is not a file");
+    let answer = other.exits(1, &["import", "nowhere"]);
+    insta::assert_snapshot!(answer.err, @"takeback: nowhere cannot be read: No such file or directory (os error 2)");
 }
 
 /// Saves a checkpoint of session `s`, with its files.
@@ -294,11 +300,13 @@ fn a_session_is_exported_by_the_beginning_of_its_id() {
     assert_eq!(by_prefix["points"], 1);
     let whole = user.json(&["export", "../c", "--session", "solo-1b2c"]);
     assert_eq!((&whole["changes"], &whole["bytes"]), (&by_prefix["changes"], &by_prefix["bytes"]));
-    insta::assert_snapshot!(user.exits(1, &["export", "../d", "--session", "long"]).err, @"
+    let several = user.exits(1, &["export", "../d", "--session", "long"]);
+    insta::assert_snapshot!(several.err, @"
     takeback: long may mean long-4711-a, long-4711-b or long-5
       Write more of the id.
     ");
-    insta::assert_snapshot!(user.exits(1, &["export", "../d", "--session", "solo-2"]).err, @"
+    let unknown = user.exits(1, &["export", "../d", "--session", "solo-2"]);
+    insta::assert_snapshot!(unknown.err, @"
     takeback: there is no session solo-2
       Did you mean solo-1b2c? `takeback sessions` lists the sessions.
     ");

@@ -63,7 +63,8 @@ fn an_empty_log_says_why() {
         user.record(&event);
     }
     insta::assert_snapshot!(user.takeback(&["log", "--session", "session-one"]).out, @"session-one has no points.");
-    insta::assert_snapshot!(user.exits(1, &["log", "--session", "sesion-one"]).err, @r"
+    let answer = user.exits(1, &["log", "--session", "sesion-one"]);
+    insta::assert_snapshot!(answer.err, @r"
     takeback: there is no session sesion-one
       Did you mean session-one? `takeback sessions` lists the sessions.
     ");
@@ -143,7 +144,8 @@ fn status_lists_what_is_not_covered() {
 #[test]
 fn verify_reads_every_byte() {
     let user = two_points();
-    insta::assert_snapshot!(user.succeeds(&["verify"]).out, @"No damage found. 2 points, 5 changes, every byte read and checked.");
+    let answer = user.succeeds(&["verify"]);
+    insta::assert_snapshot!(answer.out, @"No damage found. 2 points, 5 changes, every byte read and checked.");
     let packs = user.store().join("packs");
     let pack = std::fs::read_dir(packs).expect("packs").next().expect("one").expect("named").path();
     let mut bytes = std::fs::read(&pack).expect("it can be read");

@@ -31,6 +31,16 @@ fn write_tool(user: &User, call: &str, path: &str) -> Value {
     hook::write_tool(user, call, path, "by the agent\n")
 }
 
+/// The message of the hook before or after an edit of `a.txt`.
+fn hook_message(user: &User, event: &str) -> Option<String> {
+    run_hook(user, event, &write_tool(user, "c1", "a.txt")).system_message()
+}
+
+/// The message of the hook at the end of the turn.
+fn stop_message(user: &User) -> Option<String> {
+    run_hook(user, "Stop", &json!({"stop_hook_active": false})).system_message()
+}
+
 fn after_a_prompt() -> User {
     let user = User::with(&[("a.txt", "one\n"), ("b.txt", "one\n"), ("mine.txt", "mine\n")]);
     user.drop_privileges();
@@ -60,15 +70,12 @@ fn authors(user: &User) -> Vec<(String, String)> {
 fn the_user_gets_one_message_and_the_agent_continues() {
     let user = after_a_prompt();
     set_home(&user, false);
-    let told = run_hook(&user, "PreToolUse", &write_tool(&user, "c1", "a.txt")).system_message();
+    let told = hook_message(&user, "PreToolUse");
     let told = told.expect("it is told at once");
     assert!(told.starts_with("Takeback could not record this session: "), "{told}");
     assert!(told.contains("cannot be used") && told.contains("Make the store"), "{told}");
     user.write("a.txt", "by the agent\n");
-    assert_eq!(
-        run_hook(&user, "PostToolUse", &write_tool(&user, "c1", "a.txt")).system_message(),
-        None
-    );
+    assert_eq!(hook_message(&user, "PostToolUse"), None);
     let doctor = user.unprivileged_exits(1, &["doctor"]);
     let out = doctor.unwrapped();
     assert!(
@@ -84,7 +91,7 @@ fn the_user_gets_one_message_and_the_agent_continues() {
     let out = doctor.unwrapped();
     assert_eq!(doctor.code, 0, "{out}");
     assert!(out.contains("! 2 events of session s could not be recorded by takeback"), "{out}");
-    assert_eq!(run_hook(&user, "Stop", &json!({"stop_hook_active": false})).system_message(), None);
+    assert_eq!(stop_message(&user), None);
     let doctor = user.unprivileged(&["doctor"]);
     assert!(!doctor.out.contains("could not be recorded by"), "{doctor:?}");
 }
@@ -125,25 +132,15 @@ fn missed_changes_are_found_and_unclear() {
         };
         let user = after_a_prompt();
         set_home(&user, false);
-        assert!(
-            run_hook(&user, "PreToolUse", &write_tool(&user, "c1", "a.txt"))
-                .system_message()
-                .is_some()
-        );
+        assert!(hook_message(&user, "PreToolUse").is_some());
         user.write("a.txt", "by the agent\n");
         user.write("new.txt", "by the agent\n");
         if event != "PostToolUse" {
-            assert_eq!(
-                run_hook(&user, "PostToolUse", &write_tool(&user, "c1", "a.txt")).system_message(),
-                None
-            );
+            assert_eq!(hook_message(&user, "PostToolUse"), None);
         }
         set_home(&user, true);
         assert_eq!(run_hook(&user, event, &more(&user)).system_message(), None, "{event}");
-        assert_eq!(
-            run_hook(&user, "Stop", &json!({"stop_hook_active": false})).system_message(),
-            None
-        );
+        assert_eq!(stop_message(&user), None);
         let found = authors(&user);
         for path in ["a.txt", "new.txt"] {
             let author = &found.iter().find(|(found, _)| found == path).expect("it is found").1;
@@ -169,11 +166,7 @@ fn a_command_does_not_attribute_missed_changes_to_you() {
     for args in [&["checkpoint"][..], &["status"], &["rewind", "s-prompt", "--dry-run"]] {
         let user = after_a_prompt();
         set_home(&user, false);
-        assert!(
-            run_hook(&user, "PreToolUse", &write_tool(&user, "c1", "a.txt"))
-                .system_message()
-                .is_some()
-        );
+        assert!(hook_message(&user, "PreToolUse").is_some());
         user.write("a.txt", "by the agent\n");
         set_home(&user, true);
         let answer = user.unprivileged(args);

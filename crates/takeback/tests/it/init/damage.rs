@@ -70,7 +70,8 @@ fn a_read_only_folder_is_reported() {
     user.drop_privileges();
     let folder = user.home().join(".claude");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).expect("a mode");
-    let answer = user.unprivileged_exits(3, &["init", "-y", "--agent", "claude"]);
+    let answer = user.unprivileged(&["init", "-y", "--agent", "claude"]);
+    assert_eq!(answer.code, 3, "{answer:?}");
     assert!(answer.out.contains("writable for you"), "{answer:?}");
     let names = fs::read_dir(&folder).expect("a folder").count();
     assert_eq!((names, fs::read_to_string(settings(&user)).expect("it")), (1, MINE.to_owned()));
