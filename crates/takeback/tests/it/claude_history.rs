@@ -315,8 +315,8 @@ fn one_session_is_imported_by_its_name_or_its_file() {
             + second["sessions"].as_array().expect("a list").len(),
         2
     );
-    let unknown = user.exits(1, &["import", "--from", "claude", "nobody"]);
-    assert!(unknown.err.contains("no session of Claude Code is called \"nobody\""), "{unknown:?}");
+    user.exits(1, &["import", "--from", "claude", "nobody"])
+        .reports("no session of Claude Code is called \"nobody\"");
     let elsewhere = User::new();
     let none = elsewhere.takeback(&["import", "--from", "claude"]);
     assert_eq!(none.code, 5, "{none:?}");

@@ -46,8 +46,7 @@ fn a_point_that_is_not_there_names_the_nearest() {
     takeback: no point is called "before-refactr"
       Did you mean before-refactor? `takeback log` lists the points.
     "#);
-    let answer = user.exits(2, &["checkpoint", "before-refactor"]);
-    assert!(answer.err.contains("is taken by point"), "{answer:?}");
+    user.exits(2, &["checkpoint", "before-refactor"]).reports("is taken by point");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use crate::user::User;
+use crate::user::{User, path_text};
 
 /// A session with one prompt, a manual point, and an ignored file.
 fn with_history() -> User {
@@ -16,8 +16,7 @@ fn with_history() -> User {
 
 /// Exports everything into another user's home.
 fn export_to(from: &User, to: &User) -> String {
-    let file = to.home().join("bundle");
-    let file = file.to_str().expect("utf-8").to_owned();
+    let file = path_text(&to.home().join("bundle"));
     from.succeeds(&["export", &file]);
     file
 }
@@ -117,8 +116,7 @@ fn a_dry_run_of_an_import_works_without_a_store_and_creates_none() {
 fn answers_as_json() {
     let user = with_history();
     let other = User::new();
-    let file = other.home().join("bundle");
-    let file = file.to_str().expect("utf-8");
+    let file = &path_text(&other.home().join("bundle"));
     let answer = user.json(&["export", file, "--session", "s"]);
     let bytes = std::fs::metadata(file).expect("it is there").len();
     let expected = serde_json::json!({
@@ -258,8 +256,7 @@ fn states_left_out_are_reported_by_export_and_import() {
         assert_eq!(answer.code, 0, "{answer:?}");
         answer.out.lines().filter(|line| line.contains("states are")).collect::<Vec<_>>().join("\n")
     };
-    let file = other.home().join("bundle");
-    let file = file.to_str().expect("utf-8");
+    let file = &path_text(&other.home().join("bundle"));
     let whole = user.takeback(&["export", file]);
     insta::assert_snapshot!(said(&whole), @"Agent states are not included: 2 checkpoints of 1 execution left out.  `takeback state export EXECUTION` writes them.");
     let imported = other.takeback(&["import", file]);
@@ -279,8 +276,7 @@ fn states_left_out_are_reported_by_export_and_import() {
         assert_eq!(user.json(&args)["statesLeftOut"], left_out, "{name}");
     }
     assert_eq!(said(&user.takeback(&["export", "../one", "plain"])), "");
-    let plain = user.work().join("../one");
-    let plain = plain.to_str().expect("utf-8");
+    let plain = &path_text(&user.work().join("../one"));
     assert_eq!(said(&other.takeback(&["import", plain])), "");
     assert_eq!(user.takeback(&["export", "../quiet", "-q"]).out, "");
 }

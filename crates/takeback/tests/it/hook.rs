@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::user::{Answer, QUIET, User};
+use crate::user::{Answer, QUIET, User, path_text};
 
 /// A hook payload of session `s` in the user's folder, with these fields besides or instead.
 pub(crate) fn payload(user: &User, event: &str, more: &Value) -> String {
@@ -225,8 +225,7 @@ fn a_worktree_inside_a_workspace_is_its_own_workspace() {
     // A session that started in one and ended in the other has ended in both.
     user.write("mine.txt", "mine");
     user.write("trees/t/mine.txt", "mine");
-    let tree = user.work().join("trees/t");
-    let tree = tree.to_str().unwrap();
+    let tree = &path_text(&user.work().join("trees/t"));
     user.succeeds(&["-C", tree, "rewind", "@", "-y"]);
     assert!(!user.exists("trees/t/inner.txt") && user.exists("outer.txt"));
     assert_eq!(user.read("trees/t/a.txt"), "one\n");
@@ -247,8 +246,7 @@ fn an_agent_that_changes_folders_stays_in_its_workspace() {
     // Named edits elsewhere are recorded, too.
     session.write("c3", "other/b", "c");
     session.stop();
-    let proj = user.work().join("proj");
-    let proj = proj.to_str().unwrap();
+    let proj = &path_text(&user.work().join("proj"));
     user.succeeds(&["-C", proj, "rewind", "@", "--outside", "-y"]);
     assert_eq!((user.read("proj/a.txt"), user.read("other/b")), ("one\n".into(), "b".into()));
     assert!(!user.exists("proj/new.txt"));
@@ -331,8 +329,7 @@ fn an_event_past_its_deadline_waits_and_is_marked() {
     user.write("a.txt", "two\n");
     session.send("PostToolUse", &call);
     session.stop();
-    let answer = user.exits(4, &["rewind", "@", "-y"]);
-    assert!(answer.out.contains("missing   a.txt"), "{answer:?}");
+    user.exits(4, &["rewind", "@", "-y"]).prints("missing   a.txt");
     assert_eq!(user.read("a.txt"), "two\n");
 }
 

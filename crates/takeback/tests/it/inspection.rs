@@ -152,8 +152,7 @@ fn verify_reads_every_byte() {
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     std::fs::write(&pack, bytes).expect("damaged");
-    let answer = user.exits(1, &["verify"]);
-    assert!(answer.out.contains("damaged"), "{answer:?}");
+    user.exits(1, &["verify"]).prints("damaged");
 }
 
 #[test]
@@ -180,10 +179,10 @@ fn unreadable_files_are_named_and_stop_nothing() {
     mode(&user.work().join("secret"), 0o000);
     mode(&user.work().join("closed"), 0o000);
     mode(&user.work().join("listed"), 0o444);
-    let answer = user.unprivileged_exits(3, &["checkpoint", "first"]);
-    assert!(answer.out.contains("not kept: secret  it could not be read"), "{answer:?}");
-    assert!(answer.out.contains("not read: closed/"), "{answer:?}");
-    assert!(answer.out.contains("not read: listed/"), "{answer:?}");
+    user.unprivileged_exits(3, &["checkpoint", "first"])
+        .prints("not kept: secret  it could not be read")
+        .prints("not read: closed/")
+        .prints("not read: listed/");
     std::fs::write(user.work().join("a.txt"), "two\n").expect("it is written");
     let answer = user.unprivileged(&["rewind", "first", "--exact", "-y"]);
     assert_eq!((answer.code, user.read("a.txt").as_str()), (0, "one\n"), "{answer:?}");

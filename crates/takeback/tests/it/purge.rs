@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::user::User;
+use crate::user::{User, path_text};
 
 const NAME: &str = "conf/quartz-lantern.env";
 const SECRETS: [&str; 3] = ["zebra-7731-first", "zebra-7731-second", "quartz-lantern"];
@@ -21,8 +21,7 @@ fn with_a_secret() -> User {
     let filler: String = (0..200_000).map(|n| format!("{n} zebra-7731-first\n")).collect();
     user.write("conf/quartz-lantern.big", &filler);
     user.succeeds(&["checkpoint", "start"]);
-    let path = user.work().join(NAME);
-    let path = path.to_str().expect("utf-8");
+    let path = &path_text(&user.work().join(NAME));
     let events = format!(
         r#"{{"event":"prompt","session":"s","message":"m","text":"put a token into {NAME}"}}
 {{"event":"before_tool","session":"s","call":"1","tool":"Edit","paths":["{path}"]}}"#
@@ -34,8 +33,7 @@ fn with_a_secret() -> User {
     user.record(events);
     let run = format!("echo zebra-7731-first >> {NAME}; echo more >> conf/other.txt");
     fs::write(user.home().join("script"), run).expect("a script");
-    let script = user.home().join("script");
-    let script = script.to_str().expect("utf-8");
+    let script = &path_text(&user.home().join("script"));
     user.succeeds(&["run", "--", "sh", script, "quartz-lantern.env"]);
     user.succeeds(&["rewind", "@", "-y"]);
     user.succeeds(&["undo", "-y"]);
@@ -116,15 +114,12 @@ fn nothing_of_a_purged_folder_is_left_in_the_store() {
 fn one_file_is_purged_and_its_points_say_so() {
     let user = with_a_secret();
     for path in [NAME, "conf/quartz-lantern.big", "conf/quartz-lantern.shared"] {
-        let answer = user.succeeds(&["purge", path, "-y"]);
-        assert!(answer.out.contains("stays on disk"), "{answer:?}");
-        assert!(answer.out.contains(".takebackignore"), "{answer:?}");
+        user.succeeds(&["purge", path, "-y"]).prints("stays on disk").prints(".takebackignore");
     }
     assert_eq!(found_in(&user.home()), []);
     user.write(".takebackignore", "conf/q*\n");
     user.write("conf/other.txt", "changed\n");
-    let answer = user.exits(4, &["rewind", "start", "--exact", "-y"]);
-    assert!(answer.out.contains("purged from the store"), "{answer:?}");
+    user.exits(4, &["rewind", "start", "--exact", "-y"]).prints("purged from the store");
     assert_eq!(user.read("conf/other.txt"), "kept for good\n", "the rest comes back");
     assert_eq!(user.read(NAME).lines().count(), 2, "and the file stays as it is");
     // An excluded file is not recorded again. The index has the names of skipped files.

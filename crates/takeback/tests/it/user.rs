@@ -20,6 +20,10 @@ pub(crate) struct User {
 /// `nobody`: exists on every system, and may do very little.
 const UNPRIVILEGED: u32 = 65_534;
 
+/// Deadlines that no test misses on a busy machine.
+const NO_DEADLINES: [(&str, &str); 2] =
+    [("TAKEBACK_HOOK_DEADLINE_MS", "60000"), ("TAKEBACK_SCAN_BUDGET_MS", "60000")];
+
 /// What a command answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
@@ -48,6 +52,20 @@ impl Answer {
         self
     }
 
+    /// Asserts that standard output contains a text.
+    #[track_caller]
+    pub(crate) fn prints(&self, text: &str) -> &Self {
+        assert!(self.out.contains(text), "no {text:?} in {self:?}");
+        self
+    }
+
+    /// Asserts that standard error contains a text.
+    #[track_caller]
+    pub(crate) fn reports(&self, text: &str) -> &Self {
+        assert!(self.err.contains(text), "no {text:?} in {self:?}");
+        self
+    }
+
     /// The message that a hook's answer shows the user.
     pub(crate) fn system_message(&self) -> Option<String> {
         assert_eq!((self.code, self.err.as_str()), (0, ""), "{self:?}");
@@ -62,6 +80,11 @@ impl Answer {
     pub(crate) fn unwrapped(&self) -> String {
         unwrapped(&self.out)
     }
+}
+
+/// A path as an argument.
+pub(crate) fn path_text(path: &Path) -> String {
+    path.to_str().expect("UTF-8").to_owned()
 }
 
 /// One field of each object in a list.
@@ -177,8 +200,7 @@ impl User {
     /// As [`Self::command`], without deadlines that a busy machine would miss.
     pub(crate) fn patient_command(&self, args: &[&str]) -> Command {
         let mut command = self.command(args);
-        command.env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
-        command.env("TAKEBACK_SCAN_BUDGET_MS", "60000");
+        command.envs(NO_DEADLINES);
         command
     }
 
@@ -191,8 +213,7 @@ impl User {
     /// As [`Self::with_failing`], with `input` on standard input and no deadline.
     pub(crate) fn with_failing_and_input(&self, rule: &str, args: &[&str], input: &str) -> Answer {
         let mut command = self.failing(rule, None, args);
-        command.env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
-        command.env("TAKEBACK_SCAN_BUDGET_MS", "60000");
+        command.envs(NO_DEADLINES);
         self.answer_of(command, input)
     }
 
@@ -302,8 +323,7 @@ impl User {
             command.args(args).current_dir(self.work()).env_clear().env("HOME", self.home());
             command.uid(UNPRIVILEGED);
         }
-        command.env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
-        command.env("TAKEBACK_SCAN_BUDGET_MS", "60000").envs(variables.iter().copied());
+        command.envs(NO_DEADLINES).envs(variables.iter().copied());
         self.answer_of(command, input)
     }
 

@@ -6,7 +6,7 @@ use super::two_prompts::{
     after_two_prompts, after_two_prompts_in, after_two_prompts_of, point_of, start_turns,
 };
 use crate::pty::{DOWN, ENTER, ESC, Terminal};
-use crate::user::User;
+use crate::user::{User, path_text};
 
 impl Terminal {
     /// Runs a command and waits for its answer.
@@ -158,8 +158,7 @@ fn a_conversation_is_saved_listed_loaded_and_deleted() {
 #[test]
 fn points_go_to_another_folder_in_a_file() {
     let (user, mut chat) = after_two_prompts();
-    let file = user.home().join("points");
-    let file = file.to_str().expect("utf-8").to_owned();
+    let file = path_text(&user.home().join("points"));
     chat.asks(&format!("/export {file}"), "Exported 4 points");
     chat.says(&format!("/export {file}")).sees("Command execution failed: ");
 

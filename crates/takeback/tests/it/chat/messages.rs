@@ -247,6 +247,5 @@ fn a_missing_agent_is_named() {
         let said = chat.shown();
         assert!(said.contains(why) && said.contains("--agent builtin"), "{said}");
     }
-    let piped = user.exits(2, &["chat"]);
-    assert!(piped.err.contains("chat needs a terminal"), "{piped:?}");
+    user.exits(2, &["chat"]).reports("chat needs a terminal");
 }

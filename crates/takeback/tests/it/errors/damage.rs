@@ -43,10 +43,8 @@ fn a_truncated_log_is_reported_and_recording_continues() {
     let bytes = fs::read(&log).expect("a log");
     fs::write(&log, &bytes[..bytes.len() * 2 / 3]).expect("it is cut");
     fs::remove_file(user.store().join("timeline.db-shm")).expect("it goes");
-    let verified = user.exits(1, &["verify"]);
-    assert!(verified.out.contains("are lost"), "{verified:?}");
-    let made = user.succeeds(&["checkpoint"]);
-    assert!(made.err.contains("history is damaged: commits"), "{made:?}");
+    user.exits(1, &["verify"]).prints("are lost");
+    user.succeeds(&["checkpoint"]).reports("history is damaged: commits");
     let quiet = user.takeback(&["log"]);
     assert_eq!((quiet.code, quiet.err.as_str()), (0, ""), "said once by what comes first");
     for args in [&["status"][..], &["doctor"], &["verify"]] {

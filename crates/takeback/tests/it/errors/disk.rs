@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
 
 use super::after_an_agent;
-use crate::user::User;
+use crate::user::{User, path_text};
 
 /// System calls that make a store grow.
 const GROWING: [&str; 4] = ["write", "pwrite64", "ftruncate", "fallocate"];
@@ -146,8 +146,7 @@ fn a_file_that_vanishes_while_it_is_read_is_absent_and_stops_nothing() {
 #[test]
 fn a_file_that_is_shorter_than_it_was_is_not_kept_by_halves() {
     let user = User::with(&[("a.txt", "one\n")]);
-    let file = user.work().join("a.txt");
-    let file = file.to_str().expect("utf-8");
+    let file = &path_text(&user.work().join("a.txt"));
     let answer = user.with_failing("read:retval=0:when=1", Some(file), &["checkpoint"]);
     assert_eq!((answer.code, answer.out.contains("not kept")), (0, false), "{answer:?}");
     user.write("a.txt", "three\n");
@@ -198,8 +197,7 @@ fn a_home_on_another_file_system() {
         .find(|folder| device(folder) != device(&user.work()))
         .expect("this test needs two file systems that can be written to");
     let home = tempfile::tempdir_in(elsewhere).expect("a folder there");
-    let home = home.path().join("home");
-    let home = home.to_str().expect("utf-8");
+    let home = &path_text(&home.path().join("home"));
     let run = |args: &[&str]| user.takeback(&[&["--home", home], args].concat());
     assert_eq!(run(&["checkpoint", "first"]).code, 0);
     let before = user.tree();

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::after_an_agent;
-use crate::user::User;
+use crate::user::{User, path_text};
 
 fn first_pack(user: &User) -> PathBuf {
     let packs = fs::read_dir(user.store().join("packs")).expect("packs");
@@ -141,8 +141,7 @@ fn damaged_contents() {
       new        new, damaged in the store
     3 files, +0 -0
     ");
-    let answer = user.exits(4, &["diff", "m", "--json"]);
-    assert!(answer.out.contains("\"damaged\":true"), "{answer:?}");
+    user.exits(4, &["diff", "m", "--json"]).prints("\"damaged\":true");
     let shown = user.takeback(&["show", "m"]);
     assert_eq!((shown.code, shown.out.contains("a.txt")), (0, true), "{shown:?}");
     insta::assert_snapshot!(user.exits(4, &["export", "../bundle"]).out, @"
@@ -152,8 +151,7 @@ fn damaged_contents() {
     missing  new  damaged in the store
     `takeback verify` shows what is damaged.
     ");
-    let answer = user.exits(1, &["verify"]);
-    assert!(answer.out.contains("of a.txt (change 1) are damaged in segment"), "{answer:?}");
+    user.exits(1, &["verify"]).prints("of a.txt (change 1) are damaged in segment");
 }
 
 #[test]
@@ -161,8 +159,7 @@ fn missing_contents() {
     let user = after_an_agent();
     fs::remove_dir_all(user.store().join("packs")).expect("they go");
     for args in [&["rewind", "m", "--dry-run"][..], &["rewind", "m", "-y"]] {
-        let answer = user.exits(4, args);
-        assert!(answer.out.contains("missing   a.txt      damaged in the store"), "{answer:?}");
+        user.exits(4, args).prints("missing   a.txt      damaged in the store");
     }
     let answer = user.exits(4, &["rewind", "m", "-y", "--json"]);
     let told: serde_json::Value = serde_json::from_str(&answer.out).expect("JSON");
@@ -242,8 +239,8 @@ fn a_home_that_may_not_be_written() {
 #[test]
 fn a_store_on_a_read_only_file_system() {
     let user = after_an_agent();
-    let database = user.store().join("timeline.db").canonicalize().expect("it is there");
-    let database = database.to_str().expect("utf-8").to_owned();
+    let database =
+        path_text(&user.store().join("timeline.db").canonicalize().expect("it is there"));
     for args in [&["checkpoint"][..], &["rewind", "m", "-y"]] {
         let answer = user.with_failing("openat:error=EROFS:when=1+", Some(&database), args);
         assert_eq!(answer.code, 1, "{answer:?}");
@@ -264,8 +261,7 @@ fn a_store_that_names_another_folder_is_reported_and_mended() {
     let right = fs::read(&root).expect("a root");
     for wrong in ["/nowhere/else", ""] {
         fs::write(&root, wrong).expect("it is written");
-        let found = user.exits(1, &["verify"]);
-        assert!(found.out.contains("`takeback recover` fixes it"), "{found:?}");
+        user.exits(1, &["verify"]).prints("`takeback recover` fixes it");
         let (status, doctor) = (user.takeback(&["status"]), user.takeback(&["doctor"]));
         assert!(status.out.contains("instead of"), "{status:?}");
         assert!(doctor.out.contains("instead of") && doctor.code == 1, "{doctor:?}");

@@ -77,8 +77,7 @@ fn a_closed_folder_in_a_closed_folder_is_opened_too() {
 #[test]
 fn checkpoint_status_and_points_report_it() {
     let user = after_damage();
-    let answer = user.unprivileged_exits(3, &["checkpoint", "blind"]);
-    assert!(answer.out.contains("not read: dir/"), "{answer:?}");
+    user.unprivileged_exits(3, &["checkpoint", "blind"]).prints("not read: dir/");
     let (code, told) = json(&user, &["checkpoint", "again"]);
     assert_eq!((code, told["unreadable"][0]["filePath"].as_str()), (3, Some("dir")), "{told}");
     assert_eq!(told["unreadable"][0]["known"], 4, "{told}");
@@ -126,8 +125,7 @@ fn unseen_changes_are_unclear_if_a_call_ran() {
     let script = "chmod 755 dir; echo two > dir/a.txt; chmod 000 dir; sleep 0.3";
     assert_eq!(run(&user, script).code, 0);
     user.set_mode("dir", 0o755);
-    let answer = user.unprivileged_exits(4, &["rewind", "start", "-y"]);
-    assert!(answer.out.contains("unclear"), "{answer:?}");
+    user.unprivileged_exits(4, &["rewind", "start", "-y"]).prints("unclear");
     assert_eq!(user.read("dir/a.txt"), "two\n");
 }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
-use std::process::{Command, Stdio};
 use std::thread;
 
 use super::{bin, exits, home, settings, takeback, with_agents, write_settings};
@@ -167,15 +166,11 @@ fn killed_at_any_step_the_file_is_complete() {
                 if args[0] == "uninstall" {
                     exits(&user, 0, &["init", "-y", "--agent", "claude"]);
                 }
-                let mut command = Command::new("strace");
-                command.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={step}"));
-                command.arg("-e").arg(format!("inject={step}:signal=KILL:when={n}"));
-                command.arg(env!("CARGO_BIN_EXE_takeback")).args(args).args(["--agent", "claude"]);
-                command.current_dir(user.work()).env_clear().env("HOME", user.home());
-                command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-                let status = command.stdout(Stdio::null()).status().expect("it runs");
-                assert_complete(&user, &before, &format!("{args:?} {step} {n} {status}"));
-                if status.success() {
+                let rule = format!("{step}:signal=KILL:when={n}");
+                let killed =
+                    user.killed_unprivileged(&rule, &[&args[..], &["--agent", "claude"]].concat());
+                assert_complete(&user, &before, &format!("{args:?} {step} {n} {killed}"));
+                if !killed {
                     break;
                 }
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::wire::{Client, SocketServer, connect, stdio};
+use super::wire::{Client, SocketServer, connect, user_with_server};
 use crate::user::{User, until};
 
 #[test]
@@ -149,8 +149,7 @@ fn a_server_that_is_killed_while_it_rewinds() {
 
 #[test]
 fn closing_standard_input_ends_the_server() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (_user, mut client) = user_with_server();
     client.call("checkpoint:create", &json!({}));
     client.call("point:subscribe", &json!({}));
     client.input = Box::new(std::io::sink());
@@ -173,8 +172,7 @@ fn open_in(user: &User, at: &Path) -> (Value, Value) {
 
 #[test]
 fn the_end_of_standard_input_ends_the_calls_of_the_client() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (user, mut client) = user_with_server();
     open_call(&mut client, &user.work());
     // So many more workspaces that the server closes the first.
     for n in 0..9 {

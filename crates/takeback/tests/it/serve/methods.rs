@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::wire::{Client, stdio};
+use super::wire::{Client, stdio, user_with_server};
 use crate::user::{User, column};
 
 /// A session with two prompts, an edit after each.
@@ -20,8 +20,7 @@ fn story(user: &User, client: &mut Client) {
 
 #[test]
 fn read_only_methods_answer_as_their_commands() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (user, mut client) = user_with_server();
     story(&user, &mut client);
     for (method, params, command) in [
         ("point:list", json!({ "limit": 1 }), vec!["log", "-n", "1"]),
@@ -65,8 +64,7 @@ fn read_only_methods_answer_as_their_commands() {
 
 #[test]
 fn a_mark_applies_only_to_the_previewed_plan() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (user, mut client) = user_with_server();
     story(&user, &mut client);
     let mark = client.call("checkpoint:preview", &json!(["m1"]))["mark"].clone();
     let again = client.call("checkpoint:preview", &json!({ "point": "m1", "exact": false }));
@@ -151,8 +149,7 @@ fn a_rewind_is_done_undone_and_done_again() {
 
 #[test]
 fn a_conflict_is_data() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (user, mut client) = user_with_server();
     story(&user, &mut client);
     user.write("a.txt", "mine\n");
     let done = client.call("checkpoint:rewind", &json!(["s1", "m1"]));
@@ -163,8 +160,7 @@ fn a_conflict_is_data() {
 
 #[test]
 fn sessions_are_archived_and_deleted_by_their_whole_id() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (user, mut client) = user_with_server();
     story(&user, &mut client);
     for method in ["session:archive", "session:delete"] {
         assert_eq!(client.error(method, &json!(["s"])), (-32007, "unknownSession".into()));
@@ -179,8 +175,7 @@ fn sessions_are_archived_and_deleted_by_their_whole_id() {
 
 #[test]
 fn states_are_saved_shown_and_taken_back() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (user, mut client) = user_with_server();
     let save = |step: u32, state: Value| {
         json!({ "checkpoint": {
             "execution_id": "e", "step_name": "n", "step_index": step, "state": state, "context": {},
@@ -270,8 +265,7 @@ fn other_workspaces_are_named_and_settings_followed_at_once() {
 
 #[test]
 fn ambiguous_names_list_their_candidates() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (_user, mut client) = user_with_server();
     for session in ["one", "other"] {
         client
             .record(&json!({ "event": "prompt", "session": session, "message": "m", "text": "x" }));
@@ -287,8 +281,7 @@ fn ambiguous_names_list_their_candidates() {
 
 #[test]
 fn a_locked_or_damaged_store_has_a_code() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (user, mut client) = user_with_server();
     story(&user, &mut client);
     let lock = fs::File::open(user.store().join("lock")).expect("a lock");
     lock.lock().expect("no other process has it");

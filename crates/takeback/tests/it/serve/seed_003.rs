@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::wire::stdio;
+use super::wire::{stdio, user_with_server};
 use crate::user::{User, column};
 
 /// Removes the fields that differ from run to run.
@@ -99,8 +99,7 @@ fn a_copy_is_listed_from_the_moment_it_is_kept_and_before_tool_names_it() {
 
 #[test]
 fn a_file_that_was_too_large_to_copy_has_no_id() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (user, mut client) = user_with_server();
     client.record(&json!({ "event": "prompt", "session": "s1", "message": "m1", "text": "go" }));
     fs::write(user.work().join("large"), vec![b'x'; 2 << 20]).expect("a file");
     let answer = client.record(&json!({
@@ -113,8 +112,7 @@ fn a_file_that_was_too_large_to_copy_has_no_id() {
 
 #[test]
 fn unknown_things_have_an_error_code() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (_user, mut client) = user_with_server();
     assert_eq!(client.error("point:list", &json!({})), (-32000, "noStore".to_owned()));
     client.record(&json!({ "event": "prompt", "session": "s1", "message": "m1", "text": "go" }));
     for (method, params, code, kind) in [

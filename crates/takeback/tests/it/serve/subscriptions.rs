@@ -2,13 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::wire::stdio;
-use crate::user::User;
+use super::wire::user_with_server;
 
 #[test]
 fn every_clients_points_are_announced() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (user, mut client) = user_with_server();
     let root = std::fs::canonicalize(user.work()).expect("it is there");
     assert_eq!(client.call("point:subscribe", &json!({})), json!({ "workspace": root }));
     let told = |message: Value| {
@@ -40,8 +38,7 @@ fn every_clients_points_are_announced() {
 
 #[test]
 fn a_store_that_is_made_anew_is_watched_too() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut client = stdio(&user);
+    let (user, mut client) = user_with_server();
     client.call("point:subscribe", &json!({}));
     for label in ["first", "second"] {
         user.succeeds(&["checkpoint", label]);

@@ -111,6 +111,13 @@ impl DerefMut for StdioServer {
     }
 }
 
+/// A user with a file `a.txt`, and a server in the user's folder.
+pub(super) fn user_with_server() -> (User, StdioServer) {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let server = stdio(&user);
+    (user, server)
+}
+
 pub(super) fn stdio(user: &User) -> StdioServer {
     stdio_with(user, &[])
 }
