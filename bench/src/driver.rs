@@ -111,7 +111,7 @@ pub(crate) trait Driver {
 
 /// The tree that tools work on, and a folder for their own data.
 #[derive(Debug, Clone)]
-pub(crate) struct Site {
+pub(crate) struct WorkFolders {
     pub(crate) tree: PathBuf,
     pub(crate) states: PathBuf,
 }

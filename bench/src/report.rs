@@ -16,7 +16,7 @@ pub(crate) struct Row {
     pub(crate) theirs: Vec<f64>,
     /// The other side.
     pub(crate) peer: String,
-    pub(crate) judged: Judged,
+    pub(crate) judged: Metric,
     pub(crate) goal: Option<Goal>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Unit {
 /// What a goal is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Judged {
+pub(crate) enum Metric {
     /// Our value divided by theirs.
     Ratio,
     /// Their value divided by ours: how many times faster we are.
@@ -59,21 +59,21 @@ impl Row {
             ours: ours.to_vec(),
             theirs: theirs.to_vec(),
             peer: peer.to_owned(),
-            judged: Judged::Ratio,
+            judged: Metric::Ratio,
             goal: None,
         }
     }
 
     /// Judged by our value alone.
     pub(crate) fn alone(name: impl Into<String>, ours: &[f64], unit: Unit) -> Self {
-        Self { unit, judged: Judged::Ours, ..Self::new(name, ours, "", &[]) }
+        Self { unit, judged: Metric::Ours, ..Self::new(name, ours, "", &[]) }
     }
 
     pub(crate) fn unit(self, unit: Unit) -> Self {
         Self { unit, ..self }
     }
 
-    pub(crate) fn judged(self, judged: Judged) -> Self {
+    pub(crate) fn judged(self, judged: Metric) -> Self {
         Self { judged, ..self }
     }
 
@@ -85,9 +85,9 @@ impl Row {
     fn values(&self) -> Vec<f64> {
         let both = self.ours.iter().zip(&self.theirs);
         match self.judged {
-            Judged::Ratio => both.map(|(ours, theirs)| ours / theirs).collect(),
-            Judged::Speedup => both.map(|(ours, theirs)| theirs / ours).collect(),
-            Judged::Ours => self.ours.clone(),
+            Metric::Ratio => both.map(|(ours, theirs)| ours / theirs).collect(),
+            Metric::Speedup => both.map(|(ours, theirs)| theirs / ours).collect(),
+            Metric::Ours => self.ours.clone(),
         }
     }
 
@@ -97,7 +97,7 @@ impl Row {
     }
 
     pub(crate) fn judged_unit(&self) -> Unit {
-        if self.judged == Judged::Ours { self.unit } else { Unit::Times }
+        if self.judged == Metric::Ours { self.unit } else { Unit::Times }
     }
 
     pub(crate) fn is_met(&self) -> bool {
@@ -119,7 +119,7 @@ impl Row {
             peer => format!("{peer} {}", show(&self.theirs)),
         };
         let ratio = match self.value() {
-            _ if self.judged == Judged::Ours => String::new(),
+            _ if self.judged == Metric::Ours => String::new(),
             None => NOT_MEASURED.to_owned(),
             Some(value) => format!("**{}**{}", Unit::Times.show(value), spread(&self.values())),
         };
@@ -234,9 +234,9 @@ mod tests {
         // Another program ran during the second round. The ratio of the medians would be 6.
         let rows = [
             Row::new("edit", &[10.0, 100.0, 12.0], "git", &[50.0, 400.0, 72.0])
-                .judged(Judged::Speedup)
+                .judged(Metric::Speedup)
                 .goal(Goal::AtLeast(5.5)),
-            Row::new("fork", &[0.1], "worst", &[0.3]).judged(Judged::Ours).goal(Goal::Below(5.0)),
+            Row::new("fork", &[0.1], "worst", &[0.3]).judged(Metric::Ours).goal(Goal::Below(5.0)),
             Row::new("read", &[2.0], "peer", &[]).goal(Goal::AtMost(1.0)),
         ];
         assert_eq!(

@@ -28,7 +28,7 @@ pub(crate) struct Results {
 
 /// A file of results.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Saved<T> {
+pub(crate) struct ResultsFile<T> {
     pub(crate) date: String,
     takeback: String,
     machine: Machine,
@@ -58,8 +58,8 @@ impl Results {
     }
 
     /// Prints the machine below the tables, and writes what was measured to `DATE-NAME.json`.
-    pub(crate) fn finish<T: Serialize>(&self, name: &str, measured: T) -> Result<Saved<T>> {
-        let saved = Saved {
+    pub(crate) fn finish<T: Serialize>(&self, name: &str, measured: T) -> Result<ResultsFile<T>> {
+        let saved = ResultsFile {
             date: self.date.clone(),
             takeback: env!("CARGO_PKG_VERSION").to_owned(),
             machine: Machine::this()?,
@@ -80,7 +80,7 @@ impl Results {
     }
 }
 
-impl<T> Saved<T> {
+impl<T> ResultsFile<T> {
     pub(crate) fn machine(&self) -> String {
         let Machine { cores, kernel, .. } = &self.machine;
         let Load { before, after } = &self.load;
@@ -88,7 +88,7 @@ impl<T> Saved<T> {
     }
 }
 
-impl<T: DeserializeOwned> Saved<T> {
+impl<T: DeserializeOwned> ResultsFile<T> {
     pub(crate) fn read(file: &Path) -> Result<Self> {
         let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
         Ok(serde_json::from_str(&text)?)

@@ -9,12 +9,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use self::tree::{Before, DAMAGE, PROPERTIES, lay_out};
+use self::tree::{DAMAGE, PROPERTIES, UntouchedState, lay_out};
 use crate::Result;
 use crate::driver::git::ShadowGit;
 use crate::driver::restic::Restic;
 use crate::driver::takeback::{Takeback, build};
-use crate::driver::{Driver, Site, version};
+use crate::driver::{Driver, WorkFolders, version};
 use crate::measure::output_of;
 use crate::report::Table;
 use crate::scratch::Scratch;
@@ -69,13 +69,13 @@ fn measure(
     name: &str,
     program: &str,
     version_word: &str,
-    work: impl FnOnce(&Site) -> Result<Restore>,
+    work: impl FnOnce(&WorkFolders) -> Result<Restore>,
 ) -> Result<Column> {
     let scratch = Scratch::new()?;
-    let site = Site { tree: scratch.project(), states: scratch.path().join("states") };
+    let site = WorkFolders { tree: scratch.project(), states: scratch.path().join("states") };
     fs::create_dir(&site.states)?;
     lay_out(&site.tree)?;
-    let before = Before::read(&site.tree)?;
+    let before = UntouchedState::read(&site.tree)?;
     let restore = work(&site)?;
     let here = site.tree.display().to_string();
     let error = restore().err().map(|error| error.to_string().replace(&here, "."));

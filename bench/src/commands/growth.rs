@@ -14,7 +14,7 @@ use crate::corpus::{Corpus, CorpusArgs, TreeSize};
 use crate::driver::git::ShadowGit;
 use crate::driver::library::{Library, Mode};
 use crate::driver::restic::Restic;
-use crate::driver::{Driver, Site, version};
+use crate::driver::{Driver, WorkFolders, version};
 use crate::edits::Edits;
 use crate::measure::blocks_of;
 use crate::report::{Goal, Row, Unit, comparison};
@@ -49,7 +49,7 @@ struct Growth {
 
 pub(crate) fn run(args: &Args, results: &Results) -> Result<()> {
     let corpus = Corpus::open_or_make(&args.corpus, args.tree)?;
-    let site = Site { tree: corpus.tree.clone(), states: corpus.states.clone() };
+    let site = WorkFolders { tree: corpus.tree.clone(), states: corpus.states.clone() };
     let mut drivers: Vec<(&str, Box<dyn Driver>)> = vec![
         ("checkpoints", Box::new(Library::new(&site, Mode::Reopened))),
         ("an agent's turns", Box::new(Library::new(&site, Mode::AgentTurns))),

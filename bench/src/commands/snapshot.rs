@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use self::rounds::{Case, Repeats, TreeCosts};
+use self::rounds::{Case, RoundCounts, TreeCosts};
 use crate::Result;
 use crate::corpus::{Corpus, CorpusArgs, TreeSize};
 use crate::driver::git::ShadowGit;
@@ -23,8 +23,8 @@ use crate::driver::library::{Library, Mode};
 use crate::driver::opencode::Opencode;
 use crate::driver::restic::Restic;
 use crate::driver::takeback::{Takeback, build};
-use crate::driver::{Driver, Site, Tool, version};
-use crate::results::{Results, Saved};
+use crate::driver::{Driver, Tool, WorkFolders, version};
+use crate::results::{Results, ResultsFile};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -65,12 +65,12 @@ struct Measured {
 
 pub(crate) fn run(args: &Args, results: &Results) -> Result<()> {
     if let Some(file) = &args.tables {
-        let saved = Saved::<Measured>::read(file)?;
+        let saved = ResultsFile::<Measured>::read(file)?;
         print!("{}\n{}\n", saved.machine(), tables::tables(&saved.measured));
         return Ok(());
     }
     if let Some(file) = &args.chart {
-        return draw(&Saved::<Measured>::read(file)?.measured);
+        return draw(&ResultsFile::<Measured>::read(file)?.measured);
     }
     let program = build(&args.corpus.corpus.join("programs"))?;
     let versions = versions(args)?;
@@ -109,7 +109,7 @@ fn measure_tree(
     program: &Path,
 ) -> Result<TreeCosts> {
     let corpus = Corpus::open_or_make(&args.corpus, size)?;
-    let site = Site { tree: corpus.tree.clone(), states: corpus.states.clone() };
+    let site = WorkFolders { tree: corpus.tree.clone(), states: corpus.states.clone() };
     let mut command = Takeback::new(program, &site.tree, &site.states.join("takeback-command"));
     command.folders = corpus.folders;
     let mut drivers: Vec<Box<dyn Driver>> = vec![
@@ -134,7 +134,7 @@ fn measure_tree(
         (true, None) if size == TreeSize::Large => 1,
         (true, None) => 3,
     };
-    let repeats = Repeats { first: first.into(), other: args.rounds.into() };
+    let repeats = RoundCounts { first: first.into(), other: args.rounds.into() };
     corpus.change(|| rounds::run(&corpus, drivers, cases, repeats))
 }
 

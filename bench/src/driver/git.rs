@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Driver, EditSource, Site, Tool};
+use super::{Driver, EditSource, Tool, WorkFolders};
 use crate::Result;
 use crate::edits::Edits;
 use crate::measure::{Commands, Cost};
@@ -18,7 +18,7 @@ pub(crate) struct ShadowGit {
 }
 
 impl ShadowGit {
-    pub(crate) fn new(site: &Site) -> Self {
+    pub(crate) fn new(site: &WorkFolders) -> Self {
         Self { tree: site.tree.clone(), store: site.states.join("git") }
     }
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Driver, EditSource, Site, Tool};
+use super::{Driver, EditSource, Tool, WorkFolders};
 use crate::Result;
 use crate::edits::Edits;
 use crate::measure::{Commands, Cost, disk_usage, text_of};
@@ -23,7 +23,7 @@ user.email = "bench@localhost"
 "#;
 
 impl Jj {
-    pub(crate) fn new(site: &Site, program: &Path) -> Self {
+    pub(crate) fn new(site: &WorkFolders, program: &Path) -> Self {
         let (tree, store) = (site.tree.clone(), site.states.join("jj"));
         Self { program: program.to_owned(), tree, store, is_created: false }
     }

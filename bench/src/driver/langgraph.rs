@@ -46,12 +46,12 @@ pub(crate) enum Sync {
 
 /// Milliseconds of each put.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Puts {
+pub(crate) struct PutTimes {
     pub(crate) put_ms: Vec<f64>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Reads {
+pub(crate) struct ReadTimes {
     pub(crate) fresh_ms: Vec<f64>,
     pub(crate) warm_ms: Vec<f64>,
     pub(crate) messages: usize,
@@ -84,7 +84,7 @@ impl Langgraph {
     }
 
     /// Saves a conversation again after each message of the file.
-    pub(crate) fn append(&mut self, db: &Path, messages: &Path, sync: Sync) -> Result<Puts> {
+    pub(crate) fn append(&mut self, db: &Path, messages: &Path, sync: Sync) -> Result<PutTimes> {
         let synchronous = (sync == Sync::Full).then_some("FULL");
         self.ask(
             &json!({"do": "append", "db": db, "messages": messages, "synchronous": synchronous}),
@@ -94,10 +94,10 @@ impl Langgraph {
     /// Saves the file's value and a counter again and again.
     pub(crate) fn static_value(&mut self, db: &Path, value: &Path, steps: usize) -> Result<()> {
         let request = json!({"do": "static", "db": db, "value": value, "steps": steps});
-        self.ask::<Puts>(&request).map(drop)
+        self.ask::<PutTimes>(&request).map(drop)
     }
 
-    pub(crate) fn latest(&mut self, db: &Path, times: usize) -> Result<Reads> {
+    pub(crate) fn latest(&mut self, db: &Path, times: usize) -> Result<ReadTimes> {
         self.ask(&json!({"do": "latest", "db": db, "times": times}))
     }
 

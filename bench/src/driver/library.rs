@@ -16,7 +16,7 @@ use takeback_core::{
 };
 use takeback_store::{CallId, PointId, SessionId, SqliteStates, SqliteStore, Timestamp};
 
-use super::{Driver, EditSource, Site, Tool};
+use super::{Driver, EditSource, Tool, WorkFolders};
 use crate::Result;
 use crate::edits::Edits;
 use crate::measure::{Cost, inside, timed};
@@ -44,7 +44,7 @@ pub(crate) struct Library {
 const NO_POINT: &str = "there is no point yet";
 
 impl Library {
-    pub(crate) fn new(site: &Site, mode: Mode) -> Self {
+    pub(crate) fn new(site: &WorkFolders, mode: Mode) -> Self {
         let store = site.states.join(format!("takeback-{mode:?}"));
         Self { tree: site.tree.clone(), store, mode, workspace: None, last: None }
     }

@@ -14,7 +14,7 @@ use std::process::{Child, ExitStatus};
 use serde::{Deserialize, Serialize};
 
 use super::git::{count_names, create, shadow};
-use super::{Driver, EditSource, Site, Tool};
+use super::{Driver, EditSource, Tool, WorkFolders};
 use crate::Result;
 use crate::edits::Edits;
 use crate::measure::{Commands, Cost, ask_runner, run_request};
@@ -31,7 +31,7 @@ pub(crate) struct Opencode {
 }
 
 impl Opencode {
-    pub(crate) fn new(site: &Site) -> Self {
+    pub(crate) fn new(site: &WorkFolders) -> Self {
         let (tree, store) = (site.tree.clone(), site.states.join("opencode"));
         Self { tree, store, trees: Vec::new() }
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Driver, EditSource, Site, Tool};
+use super::{Driver, EditSource, Tool, WorkFolders};
 use crate::Result;
 use crate::edits::Edits;
 use crate::measure::{Commands, Cost};
@@ -17,7 +17,7 @@ pub(crate) struct Restic {
 const ONLY_SNAPSHOTS: &str = "only snapshots of restic are measured";
 
 impl Restic {
-    pub(crate) fn new(site: &Site) -> Self {
+    pub(crate) fn new(site: &WorkFolders) -> Self {
         let state = site.states.join("restic");
         Self { tree: site.tree.clone(), repository: state.join("repository"), state }
     }

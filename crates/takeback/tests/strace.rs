@@ -1,8 +1,7 @@
-//! The program itself, killed at its n-th system call that writes, for every n: with strace, which
-//! delivers SIGKILL before the call is made. Whatever is left, `recover` and the same command again
-//! get to the end.
+//! Kills the program at its n-th writing system call, for every n. strace delivers SIGKILL before the call.
+//! Afterwards `recover` and the same command again must finish the job.
 //!
-//! By default some forty n are tried for each command; all of them with `TAKEBACK_TEST_RUNS` set.
+//! By default about forty n are tried per command; with `TAKEBACK_TEST_RUNS` all of them.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -19,25 +18,25 @@ use std::process::{Command, Output, Stdio};
 use takeback_testkit::{Thing, tree};
 use tempfile::TempDir;
 
-/// Everything by which the program can change the disk, except opening files.
+/// All calls that can change the disk, except opening files.
 const WRITING: &str = "write,pwrite64,writev,fsync,fdatasync,ftruncate,rename,renameat,renameat2,\
                        unlink,unlinkat,rmdir,mkdir,mkdirat,link,linkat,symlink,symlinkat,fchmod,\
                        fchmodat,fallocate";
 
 const KILLS: usize = 40;
 
-/// A workspace with its store. The store goes by the workspace's path, so copies come and go here.
-struct Place {
+/// A workspace with its store. A store belongs to the workspace's path, so copies are restored to the same place.
+struct Sandbox {
     folder: TempDir,
 }
 
-impl Place {
+impl Sandbox {
     fn new() -> Self {
-        let place = Self { folder: tempfile::tempdir().unwrap() };
+        let sandbox = Self { folder: tempfile::tempdir().unwrap() };
         for name in ["now/work", "now/takeback", "home"] {
-            fs::create_dir_all(place.at(name)).unwrap();
+            fs::create_dir_all(sandbox.at(name)).unwrap();
         }
-        place
+        sandbox
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -59,16 +58,16 @@ impl Place {
         tree(&self.at("now/work"))
     }
 
-    /// Keeps workspace and store as they are now.
-    fn keep(&self) {
+    /// Copies workspace and store.
+    fn backup(&self) {
         if self.at("kept").exists() {
             fs::remove_dir_all(self.at("kept")).unwrap();
         }
         copy(&self.at("now"), &self.at("kept"));
     }
 
-    /// Brings back what was kept.
-    fn bring_back(&self) {
+    /// Restores the copy.
+    fn restore(&self) {
         fs::remove_dir_all(self.at("now")).unwrap();
         copy(&self.at("kept"), &self.at("now"));
     }
@@ -96,7 +95,7 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn tell(&self, events: &str) {
+    fn record(&self, events: &str) {
         self.succeeds(&["record"], events);
     }
 
@@ -113,7 +112,7 @@ impl Place {
         points.as_array().unwrap().iter().map(id).collect()
     }
 
-    /// The system calls that write which a command makes in its main thread, by name, in order.
+    /// The names of the writing system calls in a command's main thread, in order.
     fn writes(&self, args: &[&str], stdin: &str) -> Vec<String> {
         let trace = self.at("trace");
         let mut command = self.command("strace");
@@ -126,7 +125,7 @@ impl Place {
         trace.lines().map(name).collect()
     }
 
-    /// Whether it was killed at its `n`-th call of this name, or came to its end before that.
+    /// Whether it was killed at its `n`-th call of this name; if not, it ended before.
     fn killed(&self, name: &str, n: usize, args: &[&str], stdin: &str) -> bool {
         let mut command = self.command("strace");
         command.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={name}"));
@@ -157,67 +156,67 @@ fn copy(from: &Path, to: &Path) {
     assert!(status.success());
 }
 
-/// What a command makes of the tree.
+/// What a command does to the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Does {
+enum Effect {
     /// Only the store changes.
     Record,
     /// The tree changes; this takes it back.
     TakeBack { with: &'static str },
 }
 
-/// Kills a command at its writing calls, one try each, and sees that nothing is lost by it.
-fn kill_everywhere(place: &Place, args: &[&str], stdin: &str, does: Does) {
-    place.keep();
-    let (before, points) = (place.tree(), place.points());
-    let writes = place.writes(args, stdin);
-    let after = place.tree();
-    assert_eq!(before == after, does == Does::Record);
+/// Kills a command at each of its writing calls, and checks that nothing is lost.
+fn kill_everywhere(sandbox: &Sandbox, args: &[&str], stdin: &str, effect: Effect) {
+    sandbox.backup();
+    let (before, points) = (sandbox.tree(), sandbox.points());
+    let writes = sandbox.writes(args, stdin);
+    let after = sandbox.tree();
+    assert_eq!(before == after, effect == Effect::Record);
     let all = std::env::var_os("TAKEBACK_TEST_RUNS").is_some();
     let step = if all { 1 } else { writes.len().div_ceil(KILLS) };
     println!("{args:?}: {} calls that write, every {step}. of them", writes.len());
     let mut kills = 0;
     for (at, name) in writes.iter().enumerate().step_by(step) {
-        // strace counts each name for itself.
+        // strace counts each name separately.
         let n = writes[..=at].iter().filter(|other| *other == name).count();
-        place.bring_back();
-        kills += usize::from(place.killed(name, n, args, stdin));
+        sandbox.restore();
+        kills += usize::from(sandbox.killed(name, n, args, stdin));
         let told = format!("{args:?}, killed at call {at}, {name} {n}");
 
-        let recovered = place.run(&["recover"], "");
-        // The first command of all may have been killed before there was a store.
+        let recovered = sandbox.run(&["recover"], "");
+        // The very first command may have been killed before there was a store.
         let no_store = points.is_empty() && recovered.status.code() == Some(10);
         assert!(recovered.status.success() || no_store, "{told}: {recovered:?}");
         if !no_store {
-            place.succeeds(&["verify"], "");
+            sandbox.succeeds(&["verify"], "");
         }
-        let known = place.points();
+        let known = sandbox.points();
         assert!(points.iter().all(|point| known.contains(point)), "{told}: {known:?}");
-        assert!(!place.at("now/work/.takeback").exists(), "{told}");
-        let now = place.tree();
+        assert!(!sandbox.at("now/work/.takeback").exists(), "{told}");
+        let now = sandbox.tree();
         assert!(now == before || now == after, "{told}: {now:#?}");
 
         if now == before {
-            place.succeeds(args, stdin);
-            assert_eq!(place.tree(), after, "{told}, then done again");
+            sandbox.succeeds(args, stdin);
+            assert_eq!(sandbox.tree(), after, "{told}, then done again");
         }
-        if let Does::TakeBack { with } = does {
-            place.succeeds(&[with, "-y"], "");
-            assert_eq!(place.tree(), before, "{told}, then {with}");
+        if let Effect::TakeBack { with } = effect {
+            sandbox.succeeds(&[with, "-y"], "");
+            assert_eq!(sandbox.tree(), before, "{told}, then {with}");
         }
-        place.succeeds(&["verify"], "");
+        sandbox.succeeds(&["verify"], "");
     }
     let tries = writes.len().div_ceil(step);
-    // What a command writes depends a little on when it runs; nearly all must have been met.
+    // Timing changes a command's writes a little; nearly all must have been reached.
     assert!(kills > 10 && kills + 3 > tries, "killed only {kills} times of {tries}");
-    place.bring_back();
+    sandbox.restore();
 }
 
-fn lay_out(place: &Place) {
-    place.write("a.txt", "one\n");
-    place.write("lib/b.txt", "b\n");
-    place.write("lib/deep/c.txt", "c\n");
-    symlink("a.txt", place.at("now/work/link")).unwrap();
+fn lay_out(sandbox: &Sandbox) {
+    sandbox.write("a.txt", "one\n");
+    sandbox.write("lib/b.txt", "b\n");
+    sandbox.write("lib/deep/c.txt", "c\n");
+    symlink("a.txt", sandbox.at("now/work/link")).unwrap();
 }
 
 const PROMPT: &str = r#"{"event":"prompt","session":"s","text":"do it"}"#;
@@ -227,109 +226,111 @@ const AFTER: &str = r#"{"event":"after_tool","session":"s","call":"1"}"#;
 
 #[test]
 fn a_checkpoint() {
-    let place = Place::new();
-    lay_out(&place);
-    kill_everywhere(&place, &["checkpoint"], "", Does::Record);
-    place.succeeds(&["checkpoint", "first"], "");
-    place.write("a.txt", "two\n");
-    place.remove("lib");
-    kill_everywhere(&place, &["checkpoint"], "", Does::Record);
+    let sandbox = Sandbox::new();
+    lay_out(&sandbox);
+    kill_everywhere(&sandbox, &["checkpoint"], "", Effect::Record);
+    sandbox.succeeds(&["checkpoint", "first"], "");
+    sandbox.write("a.txt", "two\n");
+    sandbox.remove("lib");
+    kill_everywhere(&sandbox, &["checkpoint"], "", Effect::Record);
 }
 
 #[test]
 fn what_an_agent_reports() {
-    let place = Place::new();
-    lay_out(&place);
-    place.succeeds(&["checkpoint", "first"], "");
-    kill_everywhere(&place, &["record"], PROMPT, Does::Record);
-    place.tell(PROMPT);
-    place.write("a.txt", "a person was here\n");
-    kill_everywhere(&place, &["record"], BEFORE, Does::Record);
-    place.tell(BEFORE);
-    place.write("a.txt", "the agent's\n");
-    kill_everywhere(&place, &["record"], AFTER, Does::Record);
+    let sandbox = Sandbox::new();
+    lay_out(&sandbox);
+    sandbox.succeeds(&["checkpoint", "first"], "");
+    kill_everywhere(&sandbox, &["record"], PROMPT, Effect::Record);
+    sandbox.record(PROMPT);
+    sandbox.write("a.txt", "a person was here\n");
+    kill_everywhere(&sandbox, &["record"], BEFORE, Effect::Record);
+    sandbox.record(BEFORE);
+    sandbox.write("a.txt", "the agent's\n");
+    kill_everywhere(&sandbox, &["record"], AFTER, Effect::Record);
 }
 
 #[test]
 fn a_rewind_and_its_undo() {
-    let place = Place::new();
-    lay_out(&place);
-    place.tell(PROMPT);
-    place.tell(r#"{"event":"before_tool","session":"s","call":"1","tool":"Bash","shell":"./run"}"#);
-    place.write("a.txt", "the agent's\n");
-    place.write("made/new.txt", "made\n");
-    place.remove("lib");
-    place.remove("link");
-    symlink("made", place.at("now/work/link")).unwrap();
-    place.tell(AFTER);
-    place.tell(r#"{"event":"turn_end","session":"s"}"#);
-    let point = place.points().pop().unwrap();
-    kill_everywhere(&place, &["rewind", &point, "-y"], "", Does::TakeBack { with: "undo" });
-    place.succeeds(&["rewind", &point, "-y"], "");
-    kill_everywhere(&place, &["undo", "-y"], "", Does::TakeBack { with: "redo" });
+    let sandbox = Sandbox::new();
+    lay_out(&sandbox);
+    sandbox.record(PROMPT);
+    sandbox.record(
+        r#"{"event":"before_tool","session":"s","call":"1","tool":"Bash","shell":"./run"}"#,
+    );
+    sandbox.write("a.txt", "the agent's\n");
+    sandbox.write("made/new.txt", "made\n");
+    sandbox.remove("lib");
+    sandbox.remove("link");
+    symlink("made", sandbox.at("now/work/link")).unwrap();
+    sandbox.record(AFTER);
+    sandbox.record(r#"{"event":"turn_end","session":"s"}"#);
+    let point = sandbox.points().pop().unwrap();
+    kill_everywhere(&sandbox, &["rewind", &point, "-y"], "", Effect::TakeBack { with: "undo" });
+    sandbox.succeeds(&["rewind", &point, "-y"], "");
+    kill_everywhere(&sandbox, &["undo", "-y"], "", Effect::TakeBack { with: "redo" });
 }
 
-/// A store is there whole, or it is gone and the next command clears what is left of it.
+/// The store is complete, or it is gone and the next command removes the rest of it.
 #[test]
 fn forgetting_a_workspace() {
-    let place = Place::new();
-    lay_out(&place);
-    place.succeeds(&["checkpoint", "first"], "");
-    place.keep();
-    let (before, points) = (place.tree(), place.points());
-    let writes = place.writes(&["forget", "-y"], "");
+    let sandbox = Sandbox::new();
+    lay_out(&sandbox);
+    sandbox.succeeds(&["checkpoint", "first"], "");
+    sandbox.backup();
+    let (before, points) = (sandbox.tree(), sandbox.points());
+    let writes = sandbox.writes(&["forget", "-y"], "");
     let (mut whole, mut gone) = (0, 0);
     for (at, name) in writes.iter().enumerate() {
         let n = writes[..=at].iter().filter(|other| *other == name).count();
-        place.bring_back();
-        place.killed(name, n, &["forget", "-y"], "");
+        sandbox.restore();
+        sandbox.killed(name, n, &["forget", "-y"], "");
         let told = format!("killed at call {at}, {name} {n}");
-        assert_eq!(place.tree(), before, "{told}");
-        match place.points() {
+        assert_eq!(sandbox.tree(), before, "{told}");
+        match sandbox.points() {
             known if known.is_empty() => {
                 gone += 1;
-                assert_eq!(place.succeeds(&["workspaces", "--json"], ""), "[]\n", "{told}");
-                let left = fs::read_dir(place.at("now/takeback/workspaces")).unwrap().count();
+                assert_eq!(sandbox.succeeds(&["workspaces", "--json"], ""), "[]\n", "{told}");
+                let left = fs::read_dir(sandbox.at("now/takeback/workspaces")).unwrap().count();
                 assert_eq!(left, 0, "{told}");
             }
             known => {
                 whole += 1;
                 assert_eq!(known, points, "{told}");
-                place.succeeds(&["verify"], "");
+                sandbox.succeeds(&["verify"], "");
             }
         }
     }
     assert!(whole > 0 && gone > 3, "{whole} times before it, {gone} times after it");
 }
 
-/// The history is found from the new place after the same command again, wherever it was cut off.
+/// Wherever `relocate` is killed, running it again makes the history available from the new place.
 #[test]
 fn a_folder_that_moved() {
-    let place = Place::new();
-    let old = place.at("now/old");
+    let sandbox = Sandbox::new();
+    let old = sandbox.at("now/old");
     let old = old.to_str().unwrap();
     fs::create_dir(old).unwrap();
-    fs::write(place.at("now/old/a.txt"), "one\n").unwrap();
-    place.succeeds(&["-C", old, "checkpoint", "first"], "");
-    fs::remove_dir(place.at("now/work")).unwrap();
-    fs::rename(old, place.at("now/work")).unwrap();
-    place.keep();
-    let writes = place.writes(&["relocate", old], "");
-    let points = place.points();
+    fs::write(sandbox.at("now/old/a.txt"), "one\n").unwrap();
+    sandbox.succeeds(&["-C", old, "checkpoint", "first"], "");
+    fs::remove_dir(sandbox.at("now/work")).unwrap();
+    fs::rename(old, sandbox.at("now/work")).unwrap();
+    sandbox.backup();
+    let writes = sandbox.writes(&["relocate", old], "");
+    let points = sandbox.points();
     assert_eq!(points.len(), 1);
     for (at, name) in writes.iter().enumerate() {
         let n = writes[..=at].iter().filter(|other| *other == name).count();
-        place.bring_back();
-        place.killed(name, n, &["relocate", old], "");
+        sandbox.restore();
+        sandbox.killed(name, n, &["relocate", old], "");
         let told = format!("killed at call {at}, {name} {n}");
-        if place.points().is_empty() {
-            place.succeeds(&["relocate", old], "");
+        if sandbox.points().is_empty() {
+            sandbox.succeeds(&["relocate", old], "");
         }
-        assert_eq!(place.points(), points, "{told}");
-        place.succeeds(&["verify"], "");
-        let stores = place.succeeds(&["workspaces", "--json"], "");
+        assert_eq!(sandbox.points(), points, "{told}");
+        sandbox.succeeds(&["verify"], "");
+        let stores = sandbox.succeeds(&["workspaces", "--json"], "");
         let stores: serde_json::Value = serde_json::from_str(&stores).unwrap();
-        let root = fs::canonicalize(place.at("now/work")).unwrap();
+        let root = fs::canonicalize(sandbox.at("now/work")).unwrap();
         assert_eq!(stores[0]["root"].as_str(), root.to_str(), "{told}: {stores}");
         assert_eq!(stores.as_array().unwrap().len(), 1, "{told}");
     }

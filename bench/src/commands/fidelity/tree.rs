@@ -83,7 +83,7 @@ echo new > build/new.o
 "#;
 
 /// Times and bytes of what the script does not touch, before it runs.
-pub(super) struct Before {
+pub(super) struct UntouchedState {
     untouched: Metadata,
     git: GitFolders,
 }
@@ -91,14 +91,14 @@ pub(super) struct Before {
 /// Everything in `.git` folders, with its times and bytes.
 type GitFolders = BTreeMap<PathBuf, (i64, i64, Vec<u8>)>;
 
-impl Before {
+impl UntouchedState {
     pub(super) fn read(root: &Path) -> Result<Self> {
         Ok(Self { untouched: fs::metadata(root.join("untouched.txt"))?, git: git_folders(root)? })
     }
 }
 
 /// A name, and whether it holds.
-pub(super) type Property = (&'static str, fn(&Path, &Before) -> bool);
+pub(super) type Property = (&'static str, fn(&Path, &UntouchedState) -> bool);
 
 pub(super) const PROPERTIES: &[Property] = &[
     ("tracked file", |root, _| has(root, "tracked.txt", b"tracked\n")),

@@ -4,7 +4,7 @@ use super::rounds::{Case, TreeCosts};
 use crate::corpus::TreeSize;
 use crate::driver::Tool;
 use crate::measure::Cost;
-use crate::report::{Goal, Judged, Row, Unit};
+use crate::report::{Goal, Metric, Row, Unit};
 
 pub(super) struct GoalRow {
     pub(super) case: Case,
@@ -63,7 +63,7 @@ pub(super) fn goals(costs: &TreeCosts) -> Vec<Option<GoalRow>> {
 impl TreeCosts {
     fn faster(&self, case: Case, ours: Tool, peer: Tool, goal: f64) -> GoalRow {
         let other = if ours == Tool::Command { Tool::Library } else { Tool::Command };
-        let row = |ours| self.row(case, [ours, peer], |cost| cost.wall_ms).judged(Judged::Speedup);
+        let row = |ours| self.row(case, [ours, peer], |cost| cost.wall_ms).judged(Metric::Speedup);
         GoalRow { case, row: row(ours).goal(Goal::AtLeast(goal)), other: row(other).value() }
     }
 

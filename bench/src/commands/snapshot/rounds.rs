@@ -87,7 +87,7 @@ impl TreeCosts {
 
 /// Rounds of the first snapshot, and of every other case.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Repeats {
+pub(super) struct RoundCounts {
     pub(super) first: usize,
     pub(super) other: usize,
 }
@@ -108,7 +108,7 @@ pub(super) fn run(
     corpus: &Corpus,
     drivers: Vec<Box<dyn Driver>>,
     cases: &[Case],
-    repeats: Repeats,
+    repeats: RoundCounts,
 ) -> Result<TreeCosts> {
     // Also reads every file into memory before the first measurement.
     let contents = digest(&corpus.tree, Depth::Contents)?;

@@ -13,7 +13,7 @@ use super::small::measure_small_states;
 use crate::Result;
 use crate::driver::langgraph::{Langgraph, Sync};
 use crate::measure::{disk_usage, flush_disk, timed};
-use crate::report::{Goal, Judged, Row, Unit};
+use crate::report::{Goal, Metric, Row, Unit};
 use crate::rounds::median;
 use crate::scratch::make_empty;
 use crate::text::{TextKind, Writer, compression};
@@ -46,7 +46,7 @@ struct Conversation {
 }
 
 /// What saving a conversation after each of its messages took.
-struct Appended {
+struct AppendCosts {
     disk_over_unique: f64,
     per_second: f64,
     /// The last puts divided by the first.
@@ -138,18 +138,18 @@ impl Bench {
             TextKind::Random => " that do not compress",
         };
         let steps = input.messages.len();
-        let row = |what: &str, theirs: &Option<Appended>, of: fn(&Appended) -> f64| {
+        let row = |what: &str, theirs: &Option<AppendCosts>, of: fn(&AppendCosts) -> f64| {
             let name = format!("{steps} steps of 2 KB{plain}: {what}");
             Row::new(name, &[of(&ours)], PEER, theirs.as_ref().map(of).as_slice())
         };
         let disk_row = row("disk over unique bytes", &theirs, |puts| puts.disk_over_unique);
-        let disk_row = disk_row.unit(Unit::Times).judged(Judged::Ours);
+        let disk_row = disk_row.unit(Unit::Times).judged(Metric::Ours);
         let puts = |name, theirs| row(name, theirs, |puts| puts.per_second).unit(Unit::PerSecond);
         let rows = match kind {
             TextKind::Prose => {
                 let what = format!("last {ENDS} puts over the first {ENDS}");
                 let slowdown = row(&what, &theirs, |puts| puts.slowdown);
-                let slowdown = slowdown.unit(Unit::Times).judged(Judged::Ours);
+                let slowdown = slowdown.unit(Unit::Times).judged(Metric::Ours);
                 let mut rows = vec![
                     disk_row.goal(Goal::AtMost(1.0)),
                     slowdown.goal(Goal::AtMost(2.0)),
@@ -165,7 +165,7 @@ impl Bench {
         Ok(())
     }
 
-    fn append_to_takeback(&self, input: &Conversation) -> Result<Appended> {
+    fn append_to_takeback(&self, input: &Conversation) -> Result<AppendCosts> {
         let folder = self.folder("takeback")?;
         flush_disk()?;
         let store = open(&folder)?;
@@ -181,15 +181,15 @@ impl Bench {
             return Err("Takeback returned another conversation".into());
         }
         close(store)?;
-        Appended::new(&put_ms, &folder, input)
+        AppendCosts::new(&put_ms, &folder, input)
     }
 
-    fn append_to_peer(&mut self, input: &Conversation, sync: Sync) -> Result<Option<Appended>> {
+    fn append_to_peer(&mut self, input: &Conversation, sync: Sync) -> Result<Option<AppendCosts>> {
         let folder = self.folder("peer")?;
         let Some(peer) = &mut self.peer else { return Ok(None) };
         flush_disk()?;
         let puts = peer.append(&folder.join("peer.db"), &input.file, sync)?;
-        Appended::new(&puts.put_ms, &folder, input).map(Some)
+        AppendCosts::new(&puts.put_ms, &folder, input).map(Some)
     }
 
     fn read_latest(&mut self, input: &Conversation, round: usize) -> Result<()> {
@@ -230,7 +230,7 @@ impl Bench {
         let row = |what: &str, ours: Vec<f64>, theirs: Vec<f64>| {
             let theirs = Some(median(theirs)).filter(|theirs| !theirs.is_nan());
             let name = format!("newest state after {steps} steps of 2 KB, {what}");
-            Row::new(name, &[median(ours)], PEER, theirs.as_slice()).judged(Judged::Speedup)
+            Row::new(name, &[median(ours)], PEER, theirs.as_slice()).judged(Metric::Speedup)
         };
         self.add([
             row("newly opened", fresh, peer_fresh).goal(Goal::AtLeast(1.0)),
@@ -286,7 +286,7 @@ impl Bench {
                 "100 KB that stay{plain}, in {STATIC_STEPS} steps: {what} over unique bytes"
             );
             let row = Row::new(name, &[over(ours)], PEER, theirs.map(over).as_slice());
-            row.unit(Unit::Times).judged(Judged::Ours)
+            row.unit(Unit::Times).judged(Metric::Ours)
         };
         let added = row("added on disk", |[empty, full]| full.saturating_sub(empty));
         let is_judged = kind == TextKind::Prose;
@@ -316,7 +316,7 @@ impl Bench {
         let row = |what: &str, ms: &[f64], is_judged: bool| {
             let worst = ms.iter().copied().fold(0.0, f64::max);
             let name = format!("{what} at {steps} steps");
-            let row = Row::new(name, ms, "worst", &[worst]).judged(Judged::Ours);
+            let row = Row::new(name, ms, "worst", &[worst]).judged(Metric::Ours);
             if is_judged && steps >= 10_000 { row.goal(Goal::Below(5.0)) } else { row }
         };
         Ok([
@@ -346,7 +346,7 @@ impl Conversation {
     }
 }
 
-impl Appended {
+impl AppendCosts {
     /// The database in the folder must be closed.
     fn new(put_ms: &[f64], folder: &Path, input: &Conversation) -> Result<Self> {
         flush_disk()?;

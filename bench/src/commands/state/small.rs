@@ -1,4 +1,4 @@
-//! Puts of small states a second: Takeback with one writer and with eight, next to plain SQLite.
+//! Saves of small states per second: Takeback with one writer and with eight, next to plain SQLite.
 
 use std::path::Path;
 use std::sync::Barrier;

@@ -1,4 +1,4 @@
-//! What Claude Code kept itself, imported: from recordings of two of its versions.
+//! Import of Claude Code's own history, from recordings of two of its versions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 use takeback_testkit::model::ModelServer;
 
 use crate::chat::claude::{environment, program};
-use crate::home::{Answer, User};
+use crate::user::{Answer, User, unwrapped};
 
 const VERSIONS: [&str; 2] = ["2.1.197", "2.1.325"];
 
-/// A user in whose folder Claude Code worked.
-struct Worked {
+/// A user in whose folder Claude Code has worked.
+struct ClaudeHistory {
     user: User,
-    /// The message of each prompt, in order; that of the fork last.
+    /// The message id of each prompt, in order; the fork's last.
     messages: Vec<String>,
 }
 
-impl Worked {
+impl ClaudeHistory {
     fn with(version: &str) -> Self {
         let user = User::new();
         let recorded = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -33,12 +33,12 @@ impl Worked {
         let slug: String = work.to_str().expect("text").chars().map(dashed).collect();
         let sessions = home.join("projects").join(slug);
         copy(&recorded.join("projects/-home-user-project"), &sessions, &work);
-        let mut worked = Self { user, messages: Vec::new() };
-        let would = worked.user.json(&["import", "--from", "claude", "--dry-run"]);
+        let mut history = Self { user, messages: Vec::new() };
+        let would = history.user.json(&["import", "--from", "claude", "--dry-run"]);
         for point in would["points"].as_array().expect("a list") {
-            worked.messages.push(point["messageIds"][0].as_str().expect("text").to_owned());
+            history.messages.push(point["messageIds"][0].as_str().expect("text").to_owned());
         }
-        worked
+        history
     }
 
     fn import(&self) -> Answer {
@@ -59,7 +59,7 @@ fn dashed(c: char) -> char {
     if c.is_ascii_alphanumeric() { c } else { '-' }
 }
 
-/// Copies a folder; what was recorded in `/home/user/project` is said of `work`.
+/// Copies a folder, and replaces `/home/user/project` in transcripts by `work`.
 fn copy(from: &Path, to: &Path, work: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("it is recorded") {
@@ -80,12 +80,12 @@ fn copy(from: &Path, to: &Path, work: &Path) {
 #[test]
 fn prompts_become_points_and_a_second_import_adds_nothing() {
     for version in VERSIONS {
-        let worked = Worked::with(version);
-        let user = &worked.user;
+        let history = ClaudeHistory::with(version);
+        let user = &history.user;
         let before = user.tree();
         assert_eq!(user.takeback(&["log"]).code, 10, "a dry run makes no store");
         insta::allow_duplicates! {
-            insta::assert_snapshot!(worked.import().out, @"
+            insta::assert_snapshot!(history.import().out, @"
             Imported 5 points and 2 sessions  14 changes, 7 new blobs
               ID  make it <<LABFILE /home/user/scripts/make-it.json FILE>>
               ID  change it <<LABFILE /home/user/scripts/change-it.json FILE>>
@@ -103,8 +103,7 @@ fn prompts_become_points_and_a_second_import_adds_nothing() {
             (5, "Nothing new.\n5 prompts skipped: already imported.\n"),
             "{version}"
         );
-        let nothing = user.takeback(&["--json", "import", "--from", "claude"]);
-        assert_eq!(nothing.code, 5);
+        let nothing = user.exits(5, &["--json", "import", "--from", "claude"]);
         let told: Value = serde_json::from_str(&nothing.out).expect("JSON");
         assert_eq!(told["passedOver"]["known"], 5);
         assert_eq!(user.json(&["log"]).as_array().expect("a list").len(), 5, "{version}");
@@ -113,12 +112,12 @@ fn prompts_become_points_and_a_second_import_adds_nothing() {
 }
 
 #[test]
-fn a_point_has_the_files_that_stood_at_its_prompt() {
+fn a_point_has_the_files_of_its_prompt() {
     for version in VERSIONS {
-        let worked = Worked::with(version);
-        let user = &worked.user;
-        worked.import();
-        let [first, second] = [&worked.messages[0], &worked.messages[1]];
+        let history = ClaudeHistory::with(version);
+        let user = &history.user;
+        history.import();
+        let [first, second] = [&history.messages[0], &history.messages[1]];
         insta::allow_duplicates! {
             insta::assert_snapshot!(user.takeback(&["diff", first, second]).out, @"
             diff --git a/a.txt b/a.txt
@@ -169,12 +168,12 @@ fn a_point_has_the_files_that_stood_at_its_prompt() {
 }
 
 #[test]
-fn a_rewind_takes_back_what_claude_did_and_leaves_what_a_person_wrote() {
+fn a_rewind_takes_back_claudes_work_and_keeps_the_users() {
     for version in VERSIONS {
-        let worked = Worked::with(version);
-        let user = &worked.user;
-        worked.import();
-        let first = &worked.messages[0];
+        let history = ClaudeHistory::with(version);
+        let user = &history.user;
+        history.import();
+        let first = &history.messages[0];
         // They were unknown at the first prompt, but since then only Claude wrote to them.
         let answer = user.takeback(&["rewind", first, "-y"]);
         assert_eq!(answer.code, 0, "{version} {answer:?}");
@@ -182,7 +181,7 @@ fn a_rewind_takes_back_what_claude_did_and_leaves_what_a_person_wrote() {
         assert_eq!(user.read("src/b.txt"), "b0\n", "{version}");
         assert_eq!(user.read("crlf.txt"), "c0\r\nd0\r\n", "{version}");
         assert!(user.exists("src/sh.txt"), "{version}: a command's work is not in its history");
-        assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
+        user.succeeds(&["undo", "-y"]);
         assert_eq!(user.read("a.txt"), "ONE\nTWO\nTHREE\nmine\n", "{version}");
         let exact = user.takeback(&["rewind", first, "--exact", "-y"]);
         assert_eq!(exact.code, 4, "{version} {exact:?}");
@@ -193,11 +192,11 @@ fn a_rewind_takes_back_what_claude_did_and_leaves_what_a_person_wrote() {
 }
 
 #[test]
-fn a_receipt_says_how_to_cut_the_conversation() {
-    let worked = Worked::with("2.1.325");
-    let user = &worked.user;
-    worked.import();
-    let [first, second, .., fourth, fork] = worked.messages.as_slice() else { panic!("too few") };
+fn the_receipt_says_how_to_cut_the_conversation() {
+    let history = ClaudeHistory::with("2.1.325");
+    let user = &history.user;
+    history.import();
+    let [first, second, .., fourth, fork] = history.messages.as_slice() else { panic!("too few") };
     let cut = |message: &str| {
         let receipt = user.json(&["rewind", message, "-y"]);
         assert_eq!(user.takeback(&["undo", "-y"]).code, 0, "{receipt}");
@@ -207,7 +206,7 @@ fn a_receipt_says_how_to_cut_the_conversation() {
     let session = told["session"].as_str().expect("a session").to_owned();
     let command = told["command"].as_str().expect("a command").to_owned();
     let text = fs::read_to_string(
-        worked
+        history
             .transcripts()
             .into_iter()
             .find(|file| file.ends_with(format!("{session}.jsonl")))
@@ -240,29 +239,29 @@ fn a_receipt_says_how_to_cut_the_conversation() {
     );
     assert_eq!(cut(fourth)["messageId"], fourth.as_str());
     assert_ne!(cut(fork)["session"], session.as_str());
-    // A part of the files: the agent need not forget the rest.
+    // After a rewind of some files only, the agent need not forget anything.
     let part = user.json(&["rewind", second, "--path", "a.txt", "-y"]);
     assert_eq!(part["conversation"], Value::Null);
     let said = user.takeback(&["rewind", second, "-y"]).out;
     let (_, ending) = said.split_once("Done and verified on disk.").expect("it is done");
-    let ending = ending.split_whitespace().collect::<Vec<_>>().join(" ");
+    let ending = unwrapped(ending);
     let (_, ending) = ending.split_once("takes it back. ").expect("and can be undone");
     let begin =
         "Claude Code still remembers what came after. To remove that too: `claude --resume ";
     assert!(ending.starts_with(begin) && ending.ends_with("Restore conversation"), "{ending}");
-    assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
-    for file in worked.transcripts() {
+    user.succeeds(&["undo", "-y"]);
+    for file in history.transcripts() {
         fs::remove_file(file).expect("it goes");
     }
     assert_eq!(cut(first), Value::Null, "there is no conversation left to cut");
 }
 
 #[test]
-fn what_does_not_come_along_is_said() {
-    let worked = Worked::with("2.1.325");
-    let user = &worked.user;
-    let history = user.home().join(".claude/file-history");
-    for session in fs::read_dir(&history).expect("copies") {
+fn skipped_files_are_reported() {
+    let history = ClaudeHistory::with("2.1.325");
+    let user = &history.user;
+    let copies = user.home().join(".claude/file-history");
+    for session in fs::read_dir(&copies).expect("copies") {
         for copy in fs::read_dir(session.expect("a name").path()).expect("copies") {
             let copy = copy.expect("a name").path();
             let text = fs::read_to_string(&copy).expect("text");
@@ -271,7 +270,7 @@ fn what_does_not_come_along_is_said() {
             }
         }
     }
-    for file in worked.transcripts() {
+    for file in history.transcripts() {
         let text = fs::read_to_string(&file).expect("text");
         fs::write(file, format!("{text}half a li")).expect("a file");
     }
@@ -285,27 +284,27 @@ fn what_does_not_come_along_is_said() {
         "outside": ["/home/user/outside/o.txt"],
     });
     assert_eq!(told["passedOver"], expected);
-    let second = &worked.messages[1];
+    let second = &history.messages[1];
     let exact = user.takeback(&["rewind", second, "--exact", "--dry-run"]);
     assert!(exact.out.contains("missing   crlf.txt   it could not be read"), "{}", exact.out);
 }
 
 #[test]
-fn files_outside_come_along_if_they_are_asked_for() {
-    let worked = Worked::with("2.1.197");
-    let user = &worked.user;
+fn files_outside_are_imported_on_request() {
+    let history = ClaudeHistory::with("2.1.197");
+    let user = &history.user;
     let told = user.json(&["import", "--from", "claude", "--include-ignored"]);
     assert_eq!(told["passedOver"]["outside"], json!([]));
-    let changes = user.json(&["show", &worked.messages[1]])["changes"].clone();
+    let changes = user.json(&["show", &history.messages[1]])["changes"].clone();
     let changes = changes.as_array().expect("a list");
     assert!(changes.iter().any(|change| change["filePath"] == "/home/user/outside/o.txt"));
 }
 
 #[test]
 fn one_session_is_imported_by_its_name_or_its_file() {
-    let worked = Worked::with("2.1.325");
-    let user = &worked.user;
-    let [one, other] = worked.transcripts().try_into().expect("two");
+    let history = ClaudeHistory::with("2.1.325");
+    let user = &history.user;
+    let [one, other] = history.transcripts().try_into().expect("two");
     let name = one.file_stem().expect("a name").to_str().expect("text").to_owned();
     let first = user.json(&["import", "--from", "claude", &name]);
     assert_eq!(first["sessions"][0]["was"], name.as_str());
@@ -316,9 +315,8 @@ fn one_session_is_imported_by_its_name_or_its_file() {
             + second["sessions"].as_array().expect("a list").len(),
         2
     );
-    let unknown = user.takeback(&["import", "--from", "claude", "nobody"]);
-    assert_eq!(unknown.code, 1, "{unknown:?}");
-    assert!(unknown.err.contains("no session of Claude Code is called \"nobody\""), "{unknown:?}");
+    user.exits(1, &["import", "--from", "claude", "nobody"])
+        .reports("no session of Claude Code is called \"nobody\"");
     let elsewhere = User::new();
     let none = elsewhere.takeback(&["import", "--from", "claude"]);
     assert_eq!(none.code, 5, "{none:?}");
@@ -328,20 +326,20 @@ fn one_session_is_imported_by_its_name_or_its_file() {
 
 #[test]
 fn a_prompt_that_was_recorded_here_is_not_imported_again() {
-    let worked = Worked::with("2.1.325");
-    let user = &worked.user;
-    let line = json!({ "event": "prompt", "session": "s", "message": worked.messages[0], "text": "make it" });
-    assert_eq!(user.fed(&["record"], &line.to_string()).code, 0);
+    let history = ClaudeHistory::with("2.1.325");
+    let user = &history.user;
+    let line = json!({ "event": "prompt", "session": "s", "message": history.messages[0], "text": "make it" });
+    user.record(&line.to_string());
     let told = user.json(&["import", "--from", "claude"]);
     assert_eq!(
         (&told["passedOver"]["known"], told["points"].as_array().map(Vec::len)),
         (&json!(1), Some(4))
     );
-    assert_eq!(user.json(&["show", &worked.messages[0]])["session"], "s");
+    assert_eq!(user.json(&["show", &history.messages[0]])["session"], "s");
 }
 
 #[test]
-fn the_real_program_works_and_its_work_is_imported() {
+fn the_real_programs_work_is_imported() {
     let Some(program) = program() else { return };
     let user = User::with(&[("a.txt", "one\ntwo\n")]);
     let model = ModelServer::start();
@@ -410,8 +408,7 @@ fn the_real_program_works_and_its_work_is_imported() {
     let shown = user.json(&["show", &message(0)]);
     assert_eq!(shown["changes"][0]["filePath"], "a.txt");
     assert_eq!(shown["changes"][0]["author"]["tool"], "Edit");
-    let rewound = user.takeback(&["rewind", &message(1), "-y"]);
-    assert_eq!(rewound.code, 0, "{rewound:?}");
+    user.succeeds(&["rewind", &message(1), "-y"]);
     assert_eq!(user.read("a.txt"), "one\ntwo\nmine\n");
     assert!(!user.exists("b.txt"));
 }

@@ -1,4 +1,4 @@
-use crate::home::User;
+use crate::user::User;
 
 #[test]
 fn the_demo_takes_back_the_agents_work_and_keeps_the_persons() {

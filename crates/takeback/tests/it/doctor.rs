@@ -1,19 +1,20 @@
-//! `doctor`: that hooks stand somewhere is not enough.
+//! `doctor`: hooks in a settings file are not enough; they must run.
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use takeback_testkit::model::{Answer, Block, ModelServer};
 
-use crate::chat::claude::desk;
-use crate::home::User;
-use crate::init::{bin, program, takeback, with_agents};
+use crate::chat::claude::setup;
+use crate::init::{bin, exits, program, takeback, with_agents};
+use crate::user::{User, column};
 
 #[test]
-fn each_state_has_its_words() {
+fn each_state_has_its_message() {
     let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
     let mut told = String::new();
     let mut doctor = |title: &str| {
@@ -21,7 +22,7 @@ fn each_state_has_its_words() {
         told.push_str(&format!("{title}: {}\n{}", answer.code, answer.out));
     };
     doctor("nothing done");
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     doctor("hooks put in");
     let settings = user.home().join(".claude/settings.json");
     let text = fs::read_to_string(&settings).expect("settings");
@@ -72,7 +73,7 @@ fn each_state_has_its_words() {
     ");
 }
 
-/// How long the names of temporary folders are differs from system to system.
+/// The length of the temporary folder's name, and so the size, differs between systems.
 fn without_sizes(told: &str) -> String {
     let line = |line: &str| match line.split_once("~/.takeback: ") {
         Some((before, after)) if after.ends_with("in 0 workspaces") => {
@@ -83,7 +84,7 @@ fn without_sizes(told: &str) -> String {
     told.lines().map(line).collect()
 }
 
-/// A trace of a session of Claude Code's, this old.
+/// Writes the heartbeat of a Claude Code session of this age.
 fn leave_trace(user: &User, session: &str, age: Duration, problem: Option<&str>) {
     let folder = user.home().join(".takeback/hooks/claude");
     fs::create_dir_all(&folder).expect("a folder");
@@ -99,10 +100,10 @@ fn leave_trace(user: &User, session: &str, age: Duration, problem: Option<&str>)
 }
 
 #[test]
-fn what_went_wrong_lately_is_told_whichever_session_it_was() {
+fn recent_problems_of_every_session_are_reported() {
     const HOUR: Duration = Duration::from_secs(60 * 60);
     let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let mut told = String::new();
     let mut doctor = |title: &str| {
         let agent = crate::init::json(&user, &["doctor"])["agents"][0].clone();
@@ -132,14 +133,14 @@ fn what_went_wrong_lately_is_told_whichever_session_it_was() {
 }
 
 #[test]
-fn only_files_are_read() {
+fn only_regular_files_are_read() {
     let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let pipe = |path: std::path::PathBuf| {
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         assert!(Command::new("mkfifo").arg(path).status().expect("it runs").success());
     };
-    // Whatever is read beside the settings with the hooks.
+    // All other files that `doctor` reads.
     pipe(user.work().join(".claude/settings.local.json"));
     pipe(user.home().join(".claude/projects/-work/s.jsonl"));
     let answer = takeback(&user, &["doctor"]);
@@ -147,20 +148,19 @@ fn only_files_are_read() {
     pipe(user.work().join(".claude/settings.json"));
     let answer = takeback(&user, &["doctor"]);
     let what = "work/.claude/settings.json cannot be read: it is not a regular file";
-    let out = answer.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let out = answer.unwrapped();
     assert!(out.contains("! Claude Code") && out.contains(what), "{answer:?}");
 }
 
 #[test]
-fn a_session_without_a_sign_of_life_is_found() {
+fn a_session_without_a_heartbeat_is_found() {
     let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let project = user.home().join(".claude/projects/-work");
     fs::create_dir_all(&project).expect("a folder");
     let line = r#"{"type":"user","sessionId":"s2","timestamp":"2999-01-01T00:00:00.000Z"}"#;
     fs::write(project.join("s2.jsonl"), line).expect("a transcript");
-    let answer = takeback(&user, &["doctor"]);
-    assert_eq!(answer.code, 1, "{answer:?}");
+    let answer = exits(&user, 1, &["doctor"]);
     assert!(answer.out.contains("hooks did not run in session s2"), "{answer:?}");
     let settings = user.home().join(".claude/settings.json");
     let later = std::time::SystemTime::now() + Duration::from_secs(60);
@@ -175,11 +175,11 @@ fn a_session_without_a_sign_of_life_is_found() {
 }
 
 #[test]
-fn agents_that_do_not_trust_hooks_are_named() {
+fn untrusted_hooks_are_reported() {
     let user = with_agents(&[("codex", "codex-cli 0.166.0"), ("copilot", "1.0.102")]);
-    assert_eq!(takeback(&user, &["init", "-y", "--agent", "codex"]).code, 0);
+    exits(&user, 0, &["init", "-y", "--agent", "codex"]);
     let project = ["init", "-y", "--agent", "copilot", "--scope", "project"];
-    assert_eq!(takeback(&user, &project).code, 0);
+    exits(&user, 0, &project);
     let mut told = String::new();
     let mut doctor = |title: &str| {
         let answer = takeback(&user, &["doctor", "--json"]);
@@ -228,68 +228,85 @@ fn agents_that_do_not_trust_hooks_are_named() {
     ");
 }
 
-#[test]
-fn the_real_program_is_seen_to_run_them_and_not_to() {
-    let Some(program) = desk::program() else { return };
-    let user = User::with(&[("a.txt", "1\n")]);
-    let model = ModelServer::start();
-    let environment = desk::environment(&user, &model.url());
-    let run = |args: &[&str]| {
-        let mut command = user.command(args);
-        command.envs(environment.iter().map(|(name, value)| (*name, value)));
-        user.answer_of(command, "")
-    };
-    let doctor = || -> (i32, Value) {
-        let answer = run(&["doctor", "--json"]);
+/// The real Claude Code, with Takeback's hooks installed.
+struct RealClaude {
+    user: User,
+    model: ModelServer,
+    program: PathBuf,
+}
+
+impl RealClaude {
+    /// `None` if it is not installed.
+    fn with_hooks() -> Option<Self> {
+        let program = setup::program()?;
+        let user = User::with(&[("a.txt", "1\n")]);
+        let claude = Self { user, model: ModelServer::start(), program };
+        assert_eq!(claude.takeback(&["init", "-y", "--agent", "claude"]).code, 0);
+        Some(claude)
+    }
+
+    fn takeback(&self, args: &[&str]) -> crate::user::Answer {
+        let mut command = self.user.command(args);
+        command.envs(setup::environment(&self.user, &self.model.url()));
+        self.user.answer_of(command, "")
+    }
+
+    /// The exit code of `doctor`, and what it says about Claude Code.
+    fn doctor(&self) -> (i32, Value) {
+        let answer = self.takeback(&["doctor", "--json"]);
         let value: Value = serde_json::from_str(&answer.out).expect("JSON");
         (answer.code, value["agents"][0].clone())
-    };
-    let prompt = |text: &str| {
-        model.answer(Answer::Says(vec![Block::text("done")]));
-        let mut command = Command::new(&program);
-        command.args(["-p", text]).current_dir(user.work()).env_clear();
-        command.env("HOME", user.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.envs(environment.iter().map(|(name, value)| (*name, value)));
-        command.stdin(Stdio::null());
-        let output = command.output().expect("it runs");
-        assert!(output.status.success(), "{output:?}");
-    };
-    assert_eq!(run(&["init", "-y", "--agent", "claude"]).code, 0);
-    let (code, told) = doctor();
+    }
+
+    fn prompt(&self, text: &str) -> Output {
+        self.model.answer(Answer::Says(vec![Block::text("done")]));
+        let mut command = Command::new(&self.program);
+        command.args(["-p", text]).current_dir(self.user.work()).env_clear();
+        command.env("HOME", self.user.home());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(setup::environment(&self.user, &self.model.url()));
+        self.user.output_of(command)
+    }
+}
+
+#[test]
+fn the_real_program_shows_whether_hooks_run() {
+    let Some(claude) = RealClaude::with_hooks() else { return };
+    let (code, told) = claude.doctor();
     assert_eq!((code, &told["fired"]), (0, &Value::Null), "{told}");
-    prompt("first");
-    let (code, told) = doctor();
+    assert!(claude.prompt("first").status.success());
+    let (code, told) = claude.doctor();
     assert_eq!((code, &told["health"]), (0, &"good".into()), "{told}");
     assert_eq!(told["fired"]["session"], told["lastSession"]["session"], "{told}");
     assert_eq!(told["fired"]["problem"], Value::Null, "{told}");
     assert!(told["fired"]["recorded"].as_u64() > Some(0), "{told}");
-    let settings = desk::config(&user).join("settings.json");
+    let settings = setup::config(&claude.user).join("settings.json");
     let text = fs::read_to_string(&settings).expect("settings");
     let off = text.replacen('{', "{\n  \"disableAllHooks\": true,", 1);
     fs::write(&settings, off).expect("settings");
-    // A file's time is told in steps that may be longer than this machine takes for it all.
+    // File times advance in ticks that may be longer than all of this takes.
     std::thread::sleep(Duration::from_millis(20));
-    prompt("second");
-    let (code, told) = doctor();
+    assert!(claude.prompt("second").status.success());
+    let (code, told) = claude.doctor();
     assert_eq!((code, &told["health"]), (1, &"broken".into()), "{told}");
     assert!(told["what"].as_str().expect("text").contains("disableAllHooks"), "{told}");
     assert_ne!(told["fired"]["session"], told["lastSession"]["session"], "{told}");
 }
 
 #[test]
-fn another_takeback_that_the_hooks_run_is_found_if_it_is_older() {
+fn hooks_that_run_an_older_takeback_are_found() {
     let user = with_agents(&[("claude", "2")]);
     symlink(env!("CARGO_BIN_EXE_takeback"), bin(&user).join("takeback")).expect("a link");
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let settings = fs::read_to_string(user.home().join(".claude/settings.json")).expect("settings");
     assert!(settings.contains("\"takeback hook --agent claude\""), "by its name: {settings}");
-    assert_eq!(takeback(&user, &["doctor"]).code, 0);
+    exits(&user, 0, &["doctor"]);
     for (version, code) in [("takeback 0.0.1", 1), ("takeback 99.0.0", 0), ("none", 0)] {
         fs::remove_file(bin(&user).join("takeback")).expect("it goes");
         program(&user, "takeback", &format!("#!/bin/sh\necho '{version}'\n"));
         let answer = takeback(&user, &["doctor"]);
         assert_eq!(answer.code, code, "{version}: {answer:?}");
-        let out = answer.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let out = answer.unwrapped();
         let what = "Claude Code 2: the hooks in ~/.claude/settings.json run ~/bin/takeback, which is \
             takeback 0.0.1, older than this one (0.1.0)";
         assert_eq!(out.contains(what), code == 1, "{version}: {out}");
@@ -303,7 +320,7 @@ fn another_takeback_that_the_hooks_run_is_found_if_it_is_older() {
 #[test]
 fn hooks_that_ran_with_an_older_takeback_are_found() {
     let user = with_agents(&[("claude", "2")]);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let folder = user.home().join(".takeback/hooks/claude");
     fs::create_dir_all(&folder).expect("a folder");
     for (last, code) in [(1_000, 0), (32_472_144_000_000_i64, 1)] {
@@ -318,9 +335,9 @@ fn hooks_that_ran_with_an_older_takeback_are_found() {
     }
 }
 
-/// An agent that hangs costs its version, and is not left behind.
+/// The version of an agent that hangs is left out, and its process is ended.
 #[test]
-fn agents_are_asked_at_once_and_not_waited_for() {
+fn agents_are_asked_in_parallel_with_a_time_limit() {
     let user = with_agents(&[("claude", "2")]);
     for agent in ["codex", "gemini", "qwen"] {
         program(&user, agent, "#!/bin/sh\necho $$ > \"$0.pid\"\nexec sleep 1000\n");
@@ -330,9 +347,8 @@ fn agents_are_asked_at_once_and_not_waited_for() {
     command.env("TAKEBACK_VERSION_PATIENCE_MS", "3000");
     let answer = user.answer_of(command, "");
     let value: Value = serde_json::from_str(&answer.out).expect("JSON");
-    let versions: Vec<&Value> =
-        value["agents"].as_array().expect("a list").iter().map(|agent| &agent["version"]).collect();
-    assert_eq!(versions[..4], [&json!("2"), &Value::Null, &Value::Null, &Value::Null]);
+    let versions = column(&value["agents"], "version");
+    assert_eq!(versions[..4], [json!("2"), Value::Null, Value::Null, Value::Null]);
     for agent in ["codex", "gemini", "qwen"] {
         let pid = fs::read_to_string(bin(&user).join(format!("{agent}.pid"))).expect("it began");
         let gone = !std::path::Path::new("/proc").join(pid.trim()).exists();
@@ -340,20 +356,11 @@ fn agents_are_asked_at_once_and_not_waited_for() {
     }
 }
 
-/// What the real program makes of settings that are not plain JSON: it passes over the whole file.
+/// The real program ignores a whole settings file that is not plain JSON.
 #[test]
-fn the_real_program_refuses_what_doctor_says_it_refuses() {
-    let Some(program) = desk::program() else { return };
-    let user = User::with(&[("a.txt", "1\n")]);
-    let model = ModelServer::start();
-    let environment = desk::environment(&user, &model.url());
-    let run = |args: &[&str]| {
-        let mut command = user.command(args);
-        command.envs(environment.iter().map(|(name, value)| (*name, value)));
-        user.answer_of(command, "")
-    };
-    assert_eq!(run(&["init", "-y", "--agent", "claude"]).code, 0);
-    let settings = desk::config(&user).join("settings.json");
+fn the_real_program_refuses_the_settings_that_doctor_reports() {
+    let Some(claude) = RealClaude::with_hooks() else { return };
+    let settings = setup::config(&claude.user).join("settings.json");
     let plain = fs::read_to_string(&settings).expect("settings");
     let end = plain.trim_end().strip_suffix('}').expect("an object").trim_end();
     let changed = [
@@ -365,24 +372,13 @@ fn the_real_program_refuses_what_doctor_says_it_refuses() {
     ];
     for (title, text, is_read) in changed {
         fs::write(&settings, &text).expect("settings");
-        drop(fs::remove_dir_all(user.home().join(".takeback/hooks")));
-        model.answer(Answer::Says(vec![Block::text("done")]));
-        let mut command = Command::new(&program);
-        command.args(["-p", "go"]).current_dir(user.work()).env_clear();
-        command.env("HOME", user.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.envs(environment.iter().map(|(name, value)| (*name, value)));
-        let output = command.stdin(Stdio::null()).output().expect("it runs");
-        let ran = user.home().join(".takeback/hooks/claude").exists();
+        drop(fs::remove_dir_all(claude.user.home().join(".takeback/hooks")));
+        let output = claude.prompt("go");
+        let ran = claude.user.home().join(".takeback/hooks/claude").exists();
         assert_eq!(ran, is_read, "{title}: {output:?}");
-        let answer = run(&["doctor", "--json"]);
-        let told: Value = serde_json::from_str(&answer.out).expect("JSON");
-        let told = &told["agents"][0];
-        assert_eq!(answer.code, i32::from(!is_read), "{title}: {told}");
-        let what = told["what"].as_str().expect("text");
-        assert_eq!(
-            what.contains("; Claude Code ignores the whole file"),
-            !is_read,
-            "{title}: {told}"
-        );
+        let (code, told) = claude.doctor();
+        assert_eq!(code, i32::from(!is_read), "{title}: {told}");
+        let is_reported = told["what"].to_string().contains("; Claude Code ignores the whole file");
+        assert_eq!(is_reported, !is_read, "{title}: {told}");
     }
 }

@@ -1,29 +1,25 @@
-//! What goes wrong, in one sentence, with what to do next and its exit code; and that nothing is lost.
+//! Errors: one sentence, what to do next, an exit code, and nothing lost.
 
-mod busy;
+mod damage;
 mod disk;
+mod fsync;
+mod locks;
 mod permission;
-mod rot;
 mod store;
 mod streams;
-mod sync;
 mod threads;
 mod unreadable;
 
-use crate::home::User;
+use crate::user::User;
 
 /// A user whose agent has changed `a.txt`, made `new` and deleted `lib` since point `m`.
 fn after_an_agent() -> User {
     let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
-    let before = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
-{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
-    assert_eq!(user.fed(&["record"], before).code, 0);
-    user.write("a.txt", "two\n");
-    user.write("new", "new\n");
-    std::fs::remove_dir_all(user.work().join("lib")).expect("it goes");
-    let after = r#"{"event":"after_tool","session":"s","call":"c","tool":"Bash"}
-{"event":"turn_end","session":"s"}"#;
-    assert_eq!(user.fed(&["record"], after).code, 0);
+    user.agent_turn("m", "go", ("Bash", &[]), || {
+        user.write("a.txt", "two\n");
+        user.write("new", "new\n");
+        user.remove("lib");
+    });
     user
 }
 
@@ -46,30 +42,20 @@ fn a_folder_that_is_not_protected() {
 fn a_point_that_is_not_there_names_the_nearest() {
     let user = User::with(&[("a", "1")]);
     user.takeback(&["checkpoint", "before-refactor"]);
-    let answer = user.takeback(&["rewind", "before-refactr", "-y"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r#"
+    insta::assert_snapshot!(user.exits(1, &["rewind", "before-refactr", "-y"]).err, @r#"
     takeback: no point is called "before-refactr"
       Did you mean before-refactor? `takeback log` lists the points.
     "#);
-    let answer = user.takeback(&["checkpoint", "before-refactor"]);
-    assert_eq!(answer.code, 2);
-    assert!(answer.err.contains("is taken by point"), "{answer:?}");
+    user.exits(2, &["checkpoint", "before-refactor"]).reports("is taken by point");
 }
 
 #[test]
 fn folders_that_are_refused() {
     let user = User::new();
     let home = user.home();
-    let answer = user.takeback(&["-C", home.to_str().expect("utf-8"), "checkpoint"]);
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home cannot be protected: it is your home folder; choose a project's folder in it");
-    let answer = user.takeback(&["-C", "/", "checkpoint"]);
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @"takeback: / cannot be protected: it is the whole file system; choose a project's folder");
-    let answer = user.takeback(&["--home", "inside", "checkpoint"]);
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work cannot be protected: Takeback's own store lies in it; set TAKEBACK_HOME to a folder elsewhere");
+    insta::assert_snapshot!(user.exits(2, &["-C", home.to_str().expect("utf-8"), "checkpoint"]).err, @"takeback: FOLDER/home cannot be protected: it is your home folder; choose a project's folder in it");
+    insta::assert_snapshot!(user.exits(2, &["-C", "/", "checkpoint"]).err, @"takeback: / cannot be protected: it is the whole file system; choose a project's folder");
+    insta::assert_snapshot!(user.exits(2, &["--home", "inside", "checkpoint"]).err, @"takeback: FOLDER/work cannot be protected: Takeback's own store lies in it; set TAKEBACK_HOME to a folder elsewhere");
     assert!(!user.exists("inside"), "nothing is made in a folder that is refused");
 }
 
@@ -82,7 +68,7 @@ fn errors_are_json_when_asked() {
 }
 
 #[test]
-fn what_a_rewind_left_that_never_began_is_cleared_by_the_next_command() {
+fn an_unpromised_stage_is_cleared_by_the_next_command() {
     let user = User::with(&[("a", "1")]);
     user.takeback(&["checkpoint"]);
     let store = std::fs::canonicalize(user.store()).expect("it is there");
@@ -94,9 +80,9 @@ fn what_a_rewind_left_that_never_began_is_cleared_by_the_next_command() {
     assert!(!user.exists(".takeback"));
 }
 
-/// A project may hold anything under the name of a stage: no command fails, and only `recover` tells.
+/// A project may have anything under the name of a stage: no command fails, and only `recover` names it.
 #[test]
-fn what_only_has_the_name_of_a_stage_stops_no_command() {
+fn a_file_named_like_a_stage_stops_no_command() {
     let places = [
         ".takeback/stage-00000000000000aa",
         ".takeback/stage-00000000000000aa/new-0",
@@ -140,9 +126,7 @@ fn what_only_has_the_name_of_a_stage_stops_no_command() {
 #[test]
 fn a_folder_that_is_not_there() {
     let user = User::new();
-    let answer = user.takeback(&["-C", "nowhere", "log"]);
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(2, &["-C", "nowhere", "log"]).err, @r"
     takeback: cannot open nowhere: No such file or directory (os error 2)
       Name a folder that exists.
     ");
@@ -160,7 +144,7 @@ fn a_folder_that_is_not_there() {
 }
 
 #[test]
-fn no_home_at_all() {
+fn no_home_folder() {
     let user = User::new();
     let mut command = user.command(&["log"]);
     command.env_remove("HOME");
@@ -173,29 +157,25 @@ fn no_home_at_all() {
 }
 
 #[test]
-fn two_points_that_fit() {
+fn two_points_that_match() {
     let user = User::with(&[("a", "1")]);
     for session in ["s1", "s2"] {
         let event =
             format!(r#"{{"event":"prompt","session":"{session}","message":"m","text":"go"}}"#);
-        assert_eq!(user.fed(&["record"], &event).code, 0);
+        user.record(&event);
     }
-    let answer = user.takeback(&["rewind", "m", "-y"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r#"
+    insta::assert_snapshot!(user.exits(1, &["rewind", "m", "-y"]).err, @r#"
     takeback: "m" may mean LONG-ID or LONG-ID
       Name one of them by its id.
     "#);
-    let answer = user.takeback(&["rewind", "@~7", "-y"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r#"
+    insta::assert_snapshot!(user.exits(1, &["rewind", "@~7", "-y"]).err, @r#"
     takeback: no point is called "@~7"
       `takeback log` lists the points.
     "#);
 }
 
 #[test]
-fn something_else_in_the_place_of_takebacks_folder() {
+fn a_file_in_place_of_takebacks_folder() {
     let user = after_an_agent();
     user.write(".takeback", "not a folder");
     let before = user.tree();
@@ -223,7 +203,7 @@ fn times_at_which_there_is_no_point() {
     takeback: 25:00 is not a time
       Write 14:00 or 14:00:30, or how long ago: 10m, 2h, 3d.
     ");
-    assert_eq!(user.takeback(&["show", "0s"]).code, 0);
+    user.succeeds(&["show", "0s"]);
 }
 
 #[test]
@@ -238,17 +218,16 @@ fn wrong_arguments_are_json_when_asked() {
     }
     insta::assert_snapshot!(user.takeback(&["lgo", "--json"]).err, @r#"{"error":"unrecognized subcommand 'lgo'","hints":["Usage: takeback [OPTIONS] <COMMAND>"],"code":2}"#);
     assert!(user.takeback(&["lgo"]).err.starts_with("error: "), "for people as ever");
-    let answer = user.takeback(&["run", "--", "sh", "-c", "exit 3", "--json"]);
-    assert_eq!(answer.code, 3);
+    user.exits(3, &["run", "--", "sh", "-c", "exit 3", "--json"]);
 }
 
 #[test]
-fn help_is_what_help_says() {
+fn help_prints_the_same_as_the_help_option() {
     let user = User::new();
     for command in [&[][..], &["rewind"], &["session", "delete"]] {
         let asked = user.takeback(&[&["help"], command].concat());
         assert_eq!(asked, user.takeback(&[command, &["--help"]].concat()), "{command:?}");
         assert_eq!(asked.code, 0);
     }
-    assert_eq!(user.takeback(&["help", "rewnd"]).code, 2);
+    user.exits(2, &["help", "rewnd"]);
 }

@@ -1,15 +1,32 @@
-//! `hook`: what agents' hooks are given, as the agents give it.
+//! `takeback hook`, with payloads as the agents send them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 use std::fs;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::home::{Answer, User};
+use crate::user::{Answer, QUIET, User, path_text};
 
-/// A session of Claude Code, told by its hooks.
+/// A hook payload of session `s` in the user's folder, with these fields besides or instead.
+pub(crate) fn payload(user: &User, event: &str, more: &Value) -> String {
+    merged(json!({"session_id": "s", "cwd": user.work(), "hook_event_name": event}), more)
+        .to_string()
+}
+
+fn merged(mut object: Value, more: &Value) -> Value {
+    object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    object
+}
+
+/// The fields of a call that writes a file.
+pub(crate) fn write_tool(user: &User, call: &str, path: &str, text: &str) -> Value {
+    let input = json!({"file_path": user.work().join(path), "content": text});
+    json!({"tool_name": "Write", "tool_input": input, "tool_use_id": call})
+}
+
+/// A session of Claude Code, reported by its hooks.
 pub(crate) struct Session<'u> {
     user: &'u User,
     id: &'static str,
@@ -27,45 +44,45 @@ impl<'u> Session<'u> {
         self
     }
 
-    pub(crate) fn given(&self, event: &str, more: Value) -> Value {
-        let mut given = json!({
+    pub(crate) fn payload(&self, event: &str, more: &Value) -> Value {
+        let payload = json!({
             "session_id": self.id,
             "transcript_path": self.user.home().join("transcript.jsonl"),
             "cwd": self.cwd,
             "prompt_id": format!("{}-prompt-{}", self.id, self.prompts),
             "hook_event_name": event,
         });
-        let Value::Object(more) = more else { panic!("{more} is no object") };
-        given.as_object_mut().unwrap().extend(more);
-        given
+        merged(payload, more)
     }
 
-    /// What the hook answers.
-    pub(crate) fn ask(&self, event: &str, more: Value) -> Answer {
-        hook(self.user, &self.given(event, more))
+    /// Runs the hook.
+    pub(crate) fn run(&self, event: &str, more: &Value) -> Answer {
+        hook(self.user, &self.payload(event, &more))
     }
 
-    /// Tells of an event, and hears nothing.
-    pub(crate) fn tell(&self, event: &str, more: Value) {
-        let answer = self.ask(event, more);
-        assert_eq!(answer, Answer { code: 0, out: String::new(), err: String::new() }, "{event}");
+    /// Runs the hook, which must print nothing.
+    #[track_caller]
+    pub(crate) fn send(&self, event: &str, more: &Value) {
+        assert_eq!(self.run(event, &more), QUIET, "{event}");
     }
 
     pub(crate) fn prompt(&mut self, text: &str) {
         self.prompts += 1;
-        self.tell("UserPromptSubmit", json!({"prompt": text}));
+        self.send("UserPromptSubmit", &json!({"prompt": text}));
     }
 
     pub(crate) fn around(&self, call: &str, tool: &str, input: &Value, work: impl FnOnce()) {
-        let told = json!({"tool_name": tool, "tool_input": input, "tool_use_id": call});
-        self.tell("PreToolUse", told.clone());
+        let call = json!({"tool_name": tool, "tool_input": input, "tool_use_id": call});
+        self.send("PreToolUse", &call);
         work();
-        self.tell("PostToolUse", told);
+        self.send("PostToolUse", &call);
     }
 
     pub(crate) fn write(&self, call: &str, path: &str, text: &str) {
-        let input = json!({"file_path": self.user.work().join(path), "content": text});
-        self.around(call, "Write", &input, || self.user.write(path, text));
+        let call = write_tool(self.user, call, path, text);
+        self.send("PreToolUse", &call);
+        self.user.write(path, text);
+        self.send("PostToolUse", &call);
     }
 
     pub(crate) fn bash(&self, call: &str, command: &str) {
@@ -76,12 +93,12 @@ impl<'u> Session<'u> {
     }
 
     pub(crate) fn stop(&self) {
-        self.tell("Stop", json!({"stop_hook_active": false}));
+        self.send("Stop", &json!({"stop_hook_active": false}));
     }
 }
 
-fn hook(user: &User, given: &Value) -> Answer {
-    user.answer_of(user.patient(&["hook", "--agent", "claude"]), &given.to_string())
+fn hook(user: &User, payload: &Value) -> Answer {
+    user.answer_of(user.patient_command(&["hook", "--agent", "claude"]), &payload.to_string())
 }
 
 fn heartbeat(user: &User) -> Value {
@@ -98,7 +115,7 @@ fn heartbeats(user: &User) -> Vec<Value> {
     files.map(|file| serde_json::from_slice(&fs::read(file).unwrap()).unwrap()).collect()
 }
 
-/// Who did what after a point, as `show` tells it.
+/// The paths that changed after a point, with their authors as `show` prints them.
 fn authors(user: &User, point: &str) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let shown = user.json(&["show", point]);
@@ -107,10 +124,10 @@ fn authors(user: &User, point: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_session_told_by_hooks_is_taken_back_and_yours_stays() {
+fn a_session_reported_by_hooks_is_taken_back_and_yours_stays() {
     let user = User::with(&[("a.txt", "one\n"), ("gone.txt", "here\n"), ("mine.txt", "mine\n")]);
     let mut session = Session::of(&user, "s");
-    session.tell("SessionStart", json!({"source": "startup"}));
+    session.send("SessionStart", &json!({"source": "startup"}));
     let before = user.tree();
     session.prompt("first");
     session.write("c1", "a.txt", "two\n");
@@ -124,7 +141,7 @@ fn a_session_told_by_hooks_is_taken_back_and_yours_stays() {
     for (path, author) in authors(&user, "@~1") {
         assert_eq!(whose(&author), path != "mine.txt", "{path}: {author}");
     }
-    assert_eq!(user.takeback(&["rewind", "s-prompt-1", "-y"]).code, 0);
+    user.succeeds(&["rewind", "s-prompt-1", "-y"]);
     let mut expected = before;
     let mine = expected.get_mut(std::path::Path::new("mine.txt")).unwrap();
     if let takeback_testkit::Thing::File { bytes, .. } = mine {
@@ -137,33 +154,32 @@ fn a_session_told_by_hooks_is_taken_back_and_yours_stays() {
 }
 
 #[test]
-fn whatever_comes_the_agent_is_neither_stopped_nor_spoken_to() {
+fn no_payload_stops_the_agent_or_prints_anything() {
     let user = User::with(&[("a.txt", "one\n")]);
-    let quiet = Answer { code: 0, out: String::new(), err: String::new() };
     let session = Session::of(&user, "s");
-    for given in ["", "{", "[]", "{\"hook_event_name\":\"Stop\"}", "\u{0}"] {
-        assert_eq!(user.fed(&["hook", "--agent", "claude"], given), quiet, "{given:?}");
+    for payload in ["", "{", "[]", "{\"hook_event_name\":\"Stop\"}", "\u{0}"] {
+        assert_eq!(user.feed(&["hook", "--agent", "claude"], payload), QUIET, "{payload:?}");
     }
-    assert_eq!(user.fed(&["hook", "--agent", "nobody"], "{}"), quiet);
+    assert_eq!(user.feed(&["hook", "--agent", "nobody"], "{}"), QUIET);
     let log = fs::read_to_string(user.home().join(".takeback/logs/hooks.log")).unwrap();
     assert_eq!(log.lines().count(), 6, "{log}");
     let lost = heartbeats(&user).into_iter().find(|beat| beat["session"] == "not-understood");
     assert!(lost.unwrap()["problem"]["what"].as_str().unwrap().contains("cannot parse"), "{log}");
     assert!(log.contains("nobody: unknown agent; known agents: claude, codex"), "{log}");
     for args in [&["hook"][..], &["hook", "--agent"], &["hook", "--unknown"]] {
-        let answer = user.fed(args, "{}");
+        let answer = user.feed(args, "{}");
         assert_eq!((answer.code, answer.out.as_str()), (0, ""), "{args:?}");
     }
-    // A folder that may not be protected.
-    let mut at_home = session.given("UserPromptSubmit", json!({"prompt": "x"}));
+    // A folder that cannot be protected.
+    let mut at_home = session.payload("UserPromptSubmit", &json!({"prompt": "x"}));
     at_home["cwd"] = json!(user.home());
-    assert_eq!(hook(&user, &at_home), quiet);
+    assert_eq!(hook(&user, &at_home), QUIET);
     let problem = heartbeat(&user)["problem"]["what"].to_string();
     assert!(problem.contains("it is your home folder"), "{problem}");
-    // A store that is none.
-    session.tell("SessionStart", json!({"source": "startup"}));
+    // A damaged store.
+    session.send("SessionStart", &json!({"source": "startup"}));
     fs::write(user.store().join("timeline.db"), "no database, only text of some length").unwrap();
-    session.tell("UserPromptSubmit", json!({"prompt": "x"}));
+    session.send("UserPromptSubmit", &json!({"prompt": "x"}));
     let problem = heartbeat(&user)["problem"]["what"].to_string();
     assert!(problem.contains("timeline.db"), "{problem}");
 }
@@ -176,7 +192,7 @@ fn a_session_below_the_root_and_after_a_change_of_folder_is_in_the_same_log() {
     session.prompt("go");
     session.cwd = user.work().join("sub/nested").display().to_string();
     session.bash("c1", "echo made > made.txt; echo two > ../../a.txt");
-    // Relative paths begin where the agent is.
+    // Relative paths start in the agent's current folder.
     let input = json!({"file_path": "../deep/b.txt", "content": "c"});
     session.around("c2", "Write", &input, || user.write("sub/deep/b.txt", "c"));
     session.stop();
@@ -186,7 +202,7 @@ fn a_session_below_the_root_and_after_a_change_of_folder_is_in_the_same_log() {
 }
 
 #[test]
-fn a_worktree_inside_a_workspace_is_one_of_its_own() {
+fn a_worktree_inside_a_workspace_is_its_own_workspace() {
     let user = User::with(&[("a.txt", "one\n")]);
     let git = |args: &[&str]| {
         let mut command = Command::new("git");
@@ -206,22 +222,20 @@ fn a_worktree_inside_a_workspace_is_one_of_its_own() {
     inside.prompts = 1;
     inside.bash("c2", "echo inner > inner.txt; rm a.txt");
     inside.stop();
-    // What begins in the one and ends in the other ends in both.
+    // A session that started in one and ended in the other has ended in both.
     user.write("mine.txt", "mine");
     user.write("trees/t/mine.txt", "mine");
-    let tree = user.work().join("trees/t");
-    let tree = tree.to_str().unwrap();
-    let answer = user.takeback(&["-C", tree, "rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    let tree = &path_text(&user.work().join("trees/t"));
+    user.succeeds(&["-C", tree, "rewind", "@", "-y"]);
     assert!(!user.exists("trees/t/inner.txt") && user.exists("outer.txt"));
     assert_eq!(user.read("trees/t/a.txt"), "one\n");
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    user.succeeds(&["rewind", "@", "-y"]);
     assert!(!user.exists("outer.txt") && user.exists("mine.txt"));
     assert!(user.exists("trees/t/mine.txt"));
 }
 
 #[test]
-fn an_agent_that_leaves_the_folder_is_still_in_its_session() {
+fn an_agent_that_changes_folders_stays_in_its_workspace() {
     let user = User::with(&[("proj/a.txt", "one\n"), ("proj/.git/HEAD", "x\n"), ("other/b", "b")]);
     let mut session = Session::of(&user, "s").below("proj");
     session.prompt("go");
@@ -229,13 +243,11 @@ fn an_agent_that_leaves_the_folder_is_still_in_its_session() {
     session.bash("c1", "echo two > proj/a.txt");
     session.cwd = "/".to_owned();
     session.write("c2", "proj/new.txt", "n");
-    // What it edits elsewhere by name is known, too.
+    // Named edits elsewhere are recorded, too.
     session.write("c3", "other/b", "c");
     session.stop();
-    let proj = user.work().join("proj");
-    let proj = proj.to_str().unwrap();
-    let answer = user.takeback(&["-C", proj, "rewind", "@", "--outside", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    let proj = &path_text(&user.work().join("proj"));
+    user.succeeds(&["-C", proj, "rewind", "@", "--outside", "-y"]);
     assert_eq!((user.read("proj/a.txt"), user.read("other/b")), ("one\n".into(), "b".into()));
     assert!(!user.exists("proj/new.txt"));
     let workspaces = user.json(&["workspaces"]);
@@ -243,25 +255,24 @@ fn an_agent_that_leaves_the_folder_is_still_in_its_session() {
 }
 
 #[test]
-fn half_a_character_costs_nothing_else() {
+fn an_unpaired_surrogate_loses_nothing_else() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
-    let input = json!({"file_path": user.work().join("a.txt"), "content": "HALF"});
-    let told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
+    let call = write_tool(&user, "c1", "a.txt", "HALF");
     for event in ["PreToolUse", "PostToolUse"] {
-        let given = session.given(event, told.clone()).to_string().replace("HALF", "\\ud83d");
-        let command = user.patient(&["hook", "--agent", "claude"]);
-        assert_eq!(user.answer_of(command, &given).code, 0);
+        let payload = session.payload(event, &call).to_string().replace("HALF", "\\ud83d");
+        let command = user.patient_command(&["hook", "--agent", "claude"]);
+        assert_eq!(user.answer_of(command, &payload).code, 0);
         user.write("a.txt", "two \u{fffd}");
     }
     session.stop();
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    user.succeeds(&["rewind", "@", "-y"]);
     assert_eq!(user.read("a.txt"), "one\n");
 }
 
 #[test]
-fn several_sessions_at_once_are_told_apart() {
+fn parallel_sessions_have_separate_changes() {
     const EACH: usize = 5;
     let user = User::with(&[("a.txt", "one\n")]);
     std::thread::scope(|scope| {
@@ -277,77 +288,71 @@ fn several_sessions_at_once_are_told_apart() {
             });
         }
     });
-    let answer = user.takeback(&["rewind", "s2:s2-prompt-1", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    let answer = user.succeeds(&["rewind", "s2:s2-prompt-1", "-y"]);
     let there = ["s1", "s2", "s3"].map(|id| user.exists(&format!("{id}/4.txt")));
     assert_eq!(there, [true, false, true], "{answer:?}");
-    assert_eq!(user.takeback(&["verify"]).code, 0);
+    user.succeeds(&["verify"]);
 }
 
 #[test]
-fn subagents_are_parts_of_the_session() {
+fn subagents_belong_to_the_session() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
     let part = json!({"agent_id": "p1", "agent_type": "general-purpose"});
-    session.tell("SubagentStart", part.clone());
-    let input = json!({"file_path": user.work().join("p.txt"), "content": "p"});
-    let mut told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
-    told.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
-    session.tell("PreToolUse", told.clone());
+    session.send("SubagentStart", &part);
+    let call = merged(write_tool(&user, "c1", "p.txt", "p"), &part);
+    session.send("PreToolUse", &call);
     user.write("p.txt", "p");
-    session.tell("PostToolUse", told);
-    session.tell("SubagentStop", part);
+    session.send("PostToolUse", &call);
+    session.send("SubagentStop", &part);
     session.stop();
     let authors = authors(&user, "@");
     assert!(authors[0].1.contains("s/p1"), "{authors:?}");
     assert_eq!(user.json(&["log"]).as_array().unwrap().len(), 1, "one prompt, one point");
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    user.succeeds(&["rewind", "@", "-y"]);
     assert!(!user.exists("p.txt"));
 }
 
 #[test]
-fn what_cannot_be_recorded_in_time_waits_and_is_marked() {
+fn an_event_past_its_deadline_waits_and_is_marked() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
-    let input = json!({"file_path": user.work().join("a.txt"), "content": "two"});
-    let told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
+    let call = write_tool(&user, "c1", "a.txt", "two");
     let mut late = user.command(&["hook", "--agent", "claude"]);
     late.env("TAKEBACK_HOOK_DEADLINE_MS", "0");
-    let answer = user.answer_of(late, &session.given("PreToolUse", told.clone()).to_string());
-    assert_eq!(answer, Answer { code: 0, out: String::new(), err: String::new() });
+    let answer = user.answer_of(late, &session.payload("PreToolUse", &call).to_string());
+    assert_eq!(answer, QUIET);
     let problem = heartbeat(&user)["problem"]["what"].to_string();
     assert!(problem.contains("it is in the inbox"), "{problem}");
     user.write("a.txt", "two\n");
-    session.tell("PostToolUse", told);
+    session.send("PostToolUse", &call);
     session.stop();
-    let answer = user.takeback(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 4, "{answer:?}");
-    assert!(answer.out.contains("missing   a.txt"), "{answer:?}");
+    user.exits(4, &["rewind", "@", "-y"]).prints("missing   a.txt");
     assert_eq!(user.read("a.txt"), "two\n");
 }
 
 #[test]
-fn a_command_in_the_background_ends_when_the_agent_is_told_so() {
+fn a_background_command_ends_with_its_notification() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompt("go");
-    let told = json!({
+    let call = json!({
         "tool_name": "Bash", "tool_input": {"command": "server &"}, "tool_use_id": "c1",
         "tool_response": {"backgroundTaskId": "b1"},
     });
-    session.tell("PreToolUse", told.clone());
-    session.tell("PostToolUse", told);
+    session.send("PreToolUse", &call);
+    session.send("PostToolUse", &call);
     user.write("served.txt", "1");
     let notification = |call: &str| {
         let prompt = format!(
             "<task-notification>\n<task-id>b1</task-id>\n<tool-use-id>{call}</tool-use-id>\n\
              <status>completed</status>\n</task-notification>"
         );
-        session.tell("UserPromptSubmit", json!({"prompt": prompt}));
+        session.send("UserPromptSubmit", &json!({"prompt": prompt}));
     };
-    // A subagent's, of which no call is known.
+    // A subagent's task, whose call is unknown.
     notification("c0");
     notification("c1");
     user.write("mine.txt", "1");
@@ -360,36 +365,35 @@ fn a_command_in_the_background_ends_when_the_agent_is_told_so() {
 }
 
 #[test]
-fn hooks_of_an_agent_that_is_recorded_already_only_show_that_they_work() {
+fn hooks_under_run_only_show_that_they_work() {
     let user = User::with(&[("a.txt", "one\n")]);
     let session = Session::of(&user, "s");
-    let given = session.given("UserPromptSubmit", json!({"prompt": "x"})).to_string();
-    let inner = format!("echo '{given}' | \"$0\" hook --agent claude");
+    let payload = session.payload("UserPromptSubmit", &json!({"prompt": "x"})).to_string();
+    let inner = format!("echo '{payload}' | \"$0\" hook --agent claude");
     let program = env!("CARGO_BIN_EXE_takeback");
-    assert_eq!(user.takeback(&["run", "--", "sh", "-c", &inner, program]).code, 0);
+    user.succeeds(&["run", "--", "sh", "-c", &inner, program]);
     assert_eq!(user.json(&["sessions"]).as_array().unwrap().len(), 1);
     assert_eq!(heartbeat(&user)["events"], json!({"UserPromptSubmit": 1}));
 }
 
 #[test]
-fn a_program_that_stays_tells_the_server_instead() {
+fn a_long_running_program_sends_hook_events_to_the_server() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompts = 1;
-    let write = json!({"file_path": user.work().join("new.txt"), "content": "n"});
-    let told = json!({"tool_name": "Write", "tool_input": write, "tool_use_id": "c1"});
+    let call = write_tool(&user, "c1", "new.txt", "n");
     let ask = |id: u32, agent: &str, payload: Value| {
         let params = json!({"agent": agent, "payload": payload, "pid": std::process::id()});
         json!({"jsonrpc": "2.0", "id": id, "method": "event:hook", "params": params}).to_string()
     };
     let lines = [
-        ask(1, "claude", session.given("UserPromptSubmit", json!({"prompt": "go"}))),
-        ask(2, "claude", session.given("PreToolUse", told)),
+        ask(1, "claude", session.payload("UserPromptSubmit", &json!({"prompt": "go"}))),
+        ask(2, "claude", session.payload("PreToolUse", &call)),
         ask(3, "claude", json!({"hook_event_name": "Stop"})),
         ask(4, "nobody", json!({})),
     ];
-    // Whatever surrounds the server says nothing about whom it serves.
-    let mut serve = user.patient(&["serve", "--stdio"]);
+    // The server's own environment says nothing about its clients.
+    let mut serve = user.patient_command(&["serve", "--stdio"]);
     serve.env("TAKEBACK_SESSION", "another");
     let answer = user.answer_of(serve, &(lines.join("\n") + "\n"));
     let answers: Vec<Value> =
@@ -401,31 +405,32 @@ fn a_program_that_stays_tells_the_server_instead() {
     assert_eq!(answers[3]["error"]["message"], "unknown agent nobody");
     user.write("new.txt", "n");
     session.stop();
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    user.succeeds(&["rewind", "@", "-y"]);
     assert!(!user.exists("new.txt"));
     assert_eq!(heartbeat(&user)["events"]["PreToolUse"], 1);
 }
 
 #[test]
-fn a_conversation_that_goes_on_in_another_process_is_that_process_s() {
+fn a_conversation_belongs_to_the_process_that_continues_it() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut session = Session::of(&user, "s");
     session.prompts = 1;
-    let input = json!({"file_path": user.work().join("a.txt"), "content": "two\n"});
-    let told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
+    let call = write_tool(&user, "c1", "a.txt", "two\n");
     let tell = |pid: u32, event: &str, more: Value| {
-        let params = json!({"agent": "claude", "payload": session.given(event, more), "pid": pid});
+        let params =
+            json!({"agent": "claude", "payload": session.payload(event, &more), "pid": pid});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "event:hook", "params": params});
-        let answer = user.answer_of(user.patient(&["serve", "--stdio"]), &format!("{call}\n"));
+        let answer =
+            user.answer_of(user.patient_command(&["serve", "--stdio"]), &format!("{call}\n"));
         assert!(answer.out.contains(r#""ok":true"#), "{answer:?}");
     };
     let mut first = Command::new("sleep").arg("60").spawn().unwrap();
     tell(first.id(), "UserPromptSubmit", json!({"prompt": "go"}));
     first.kill().unwrap();
     first.wait().unwrap();
-    tell(std::process::id(), "PreToolUse", told.clone());
+    tell(std::process::id(), "PreToolUse", call.clone());
     user.write("a.txt", "two\n");
-    tell(std::process::id(), "PostToolUse", told);
+    tell(std::process::id(), "PostToolUse", call);
     let answer = user.takeback(&["rewind", "@", "-y"]);
     assert_eq!((answer.code, user.read("a.txt").as_str()), (0, "one\n"), "{answer:?}");
 }
@@ -437,7 +442,7 @@ fn a_preview_says_what_was_formatted_after_the_edit() {
     let user = User::with(&[("a.js", "one\n"), ("b.js", "one\n")]);
     user.write(".claude/settings.json", &formats.to_string());
     let mut session = Session::of(&user, "s");
-    session.tell("SessionStart", json!({"source": "startup"}));
+    session.send("SessionStart", &json!({"source": "startup"}));
     session.prompt("go");
     session.write("c1", "a.js", "two\n");
     session.write("c2", "b.js", "two\n");
@@ -445,8 +450,7 @@ fn a_preview_says_what_was_formatted_after_the_edit() {
     session.bash("c3", "echo made > made.js");
     session.stop();
     let shown = |flags: &[&str]| {
-        let answer = user.takeback(&[&["rewind", "@", "--dry-run"], flags].concat());
-        assert_eq!(answer.code, 0, "{answer:?}");
+        let answer = user.succeeds(&[&["rewind", "@", "--dry-run"], flags].concat());
         answer.out.split_once("\n\n").unwrap().1.to_owned()
     };
     insta::assert_snapshot!(shown(&[]), @r"

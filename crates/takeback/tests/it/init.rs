@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::home::{Answer, User};
+use crate::user::{Answer, User};
 
-/// A user who has agents: programs that can do nothing but tell their version.
+/// A user with agents: programs that only print their version.
 pub(crate) fn with_agents(agents: &[(&str, &str)]) -> User {
     let user = User::new();
     bin(&user);
@@ -33,11 +33,17 @@ pub(crate) fn program(user: &User, name: &str, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it can be run");
 }
 
-/// With nothing on PATH but the user's own programs and the system's.
+/// With only the user's own programs and the system's on PATH.
 pub(crate) fn takeback(user: &User, args: &[&str]) -> Answer {
     let mut command = user.command(args);
     command.env("PATH", format!("{}:/usr/bin:/bin", bin(user).display()));
     user.answer_of(command, "")
+}
+
+/// As [`takeback`]; it must exit with this code.
+#[track_caller]
+pub(crate) fn exits(user: &User, code: i32, args: &[&str]) -> Answer {
+    takeback(user, args).exited(code, args)
 }
 
 pub(crate) fn json(user: &User, args: &[&str]) -> Value {
@@ -54,7 +60,7 @@ fn write_settings(user: &User, text: &str) {
     fs::write(settings(user), text).expect("settings");
 }
 
-/// Everything in the user's home but Takeback's own.
+/// Everything in the user's home except Takeback's files.
 fn home(user: &User) -> Vec<(String, String)> {
     let things = takeback_testkit::tree(&user.home()).into_iter();
     let others = things.filter(|(path, _)| !path.starts_with(".takeback"));

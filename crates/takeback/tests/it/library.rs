@@ -1,4 +1,4 @@
-//! The library: `Takeback::open` and what follows it.
+//! The library: `Takeback::open` and its methods.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 mod example;
 
 #[test]
-fn what_the_library_page_shows_runs() {
+fn the_example_of_the_library_page_runs() {
     example::main().expect("the example runs");
 }
 
@@ -46,17 +46,17 @@ fn the_library_page_shows_the_example_as_it_is() {
     }
 }
 
-struct Desk {
+struct Project {
     folder: TempDir,
     takeback: Takeback,
 }
 
-fn desk() -> Desk {
+fn project() -> Project {
     let folder = TempDir::new().expect("the test's own folder");
     fs::create_dir(folder.path().join("project")).expect("the test's own folder");
     fs::write(folder.path().join("project/a.txt"), "before\n").expect("the test's own folder");
     let takeback = open(&folder);
-    Desk { folder, takeback }
+    Project { folder, takeback }
 }
 
 fn open(folder: &TempDir) -> Takeback {
@@ -64,7 +64,7 @@ fn open(folder: &TempDir) -> Takeback {
         .expect("the test's own folder")
 }
 
-impl Desk {
+impl Project {
     fn write(&self, name: &str, text: &str) -> io::Result<()> {
         fs::write(self.folder.path().join("project").join(name), text)
     }
@@ -87,56 +87,56 @@ impl Desk {
 
 #[test]
 fn a_tools_error_comes_back_and_its_work_is_still_its_own() {
-    let desk = desk();
-    let turn = desk.takeback.prompt("s", "break it").unwrap();
+    let project = project();
+    let turn = project.takeback.prompt("s", "break it").unwrap();
     let failed: Result<(), io::Error> = turn.call("c1", Tool::edit("a.txt"), || {
-        desk.write("a.txt", "half\n")?;
+        project.write("a.txt", "half\n")?;
         Err(io::Error::other("no more tokens"))
     });
     assert_eq!(failed.unwrap_err().to_string(), "no more tokens");
-    let receipt = desk.takeback.rewind(turn.point()).unwrap().apply().unwrap();
+    let receipt = project.takeback.rewind(turn.point()).unwrap().apply().unwrap();
     assert!(receipt.success);
-    assert_eq!(desk.read("a.txt"), "before\n");
-    desk.takeback.undo().unwrap().apply().unwrap();
-    assert_eq!(desk.read("a.txt"), "half\n");
-    desk.takeback.redo().unwrap().apply().unwrap();
-    assert_eq!(desk.read("a.txt"), "before\n");
+    assert_eq!(project.read("a.txt"), "before\n");
+    project.takeback.undo().unwrap().apply().unwrap();
+    assert_eq!(project.read("a.txt"), "half\n");
+    project.takeback.redo().unwrap().apply().unwrap();
+    assert_eq!(project.read("a.txt"), "before\n");
 }
 
 #[test]
 fn a_tool_that_panics_leaves_no_open_call() {
-    let desk = desk();
-    let turn = desk.takeback.prompt("s", "panic").unwrap();
+    let project = project();
+    let turn = project.takeback.prompt("s", "panic").unwrap();
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         turn.call("c1", Tool::shell("boom"), || -> Result<(), ()> { panic!("in the tool") })
     }));
     assert!(panicked.is_err());
-    assert_eq!(desk.state_of("c1"), Some(CallState::Failed));
-    // What the person writes now is theirs.
-    desk.write("mine.txt", "mine\n").unwrap();
-    desk.takeback.rewind(turn.point()).unwrap().apply().unwrap();
-    assert_eq!(desk.read("mine.txt"), "mine\n");
+    assert_eq!(project.state_of("c1"), Some(CallState::Failed));
+    // What the user writes now is theirs.
+    project.write("mine.txt", "mine\n").unwrap();
+    project.takeback.rewind(turn.point()).unwrap().apply().unwrap();
+    assert_eq!(project.read("mine.txt"), "mine\n");
 }
 
 #[test]
 fn calls_on_several_threads_overlap() {
-    let desk = desk();
-    let turn = desk.takeback.prompt("s", "two at once").unwrap();
+    let project = project();
+    let turn = project.takeback.prompt("s", "two at once").unwrap();
     let both_run = std::sync::Barrier::new(2);
     std::thread::scope(|scope| {
         for name in ["x.txt", "y.txt"] {
-            let (turn, desk, both_run) = (&turn, &desk, &both_run);
+            let (turn, project, both_run) = (&turn, &project, &both_run);
             scope.spawn(move || {
                 turn.call(name, Tool::edit(name), || {
-                    // Neither waits for the other to end.
+                    // Neither call waits for the other.
                     both_run.wait();
-                    desk.write(name, "agent\n")
+                    project.write(name, "agent\n")
                 })
             });
         }
     });
     turn.end();
-    let authors = desk.takeback.with_workspace(|workspace| {
+    let authors = project.takeback.with_workspace(|workspace| {
         let changes = workspace.store.changes_after(takeback::store::Seq(0)).unwrap();
         let agents = changes.into_iter().filter_map(|change| match change.author {
             Author::Agent { call, .. } => Some((change.path.as_bytes().to_vec(), call.0)),
@@ -152,46 +152,46 @@ fn calls_on_several_threads_overlap() {
 }
 
 #[test]
-fn what_cannot_be_recorded_is_listed_and_the_tool_runs() {
-    let desk = desk();
-    let turn = desk.takeback.prompt("s", "large").unwrap();
-    // Larger than a copy before an edit may be, and not seen by a scan yet.
-    desk.write("large.bin", &"x".repeat(2 << 20)).unwrap();
-    turn.call("c1", Tool::edit("large.bin"), || desk.write("large.bin", "small")).unwrap();
-    let unrecorded = desk.takeback.unrecorded();
+fn unrecorded_contents_are_listed_and_the_tool_runs() {
+    let project = project();
+    let turn = project.takeback.prompt("s", "large").unwrap();
+    // Larger than `editCaptureMaxBytes`, and not scanned yet.
+    project.write("large.bin", &"x".repeat(2 << 20)).unwrap();
+    turn.call("c1", Tool::edit("large.bin"), || project.write("large.bin", "small")).unwrap();
+    let unrecorded = project.takeback.unrecorded();
     assert!(
         matches!(&*unrecorded, [RecordingGap::Contents { call, path, .. }]
             if call == "c1" && path.as_bytes() == b"large.bin"),
         "{unrecorded:?}"
     );
-    assert!(desk.takeback.unrecorded().is_empty(), "it is listed once");
+    assert!(project.takeback.unrecorded().is_empty(), "it is listed once");
 }
 
 #[test]
 fn a_call_is_closed_by_how_it_ended() {
-    let desk = desk();
-    let turn = desk.takeback.prompt("s", "ends").unwrap();
+    let project = project();
+    let turn = project.takeback.prompt("s", "ends").unwrap();
     for (call, outcome, expected) in [
         ("done", Outcome::Done, Some(CallState::Done)),
         ("background", Outcome::Background, Some(CallState::Background)),
         ("refused", Outcome::Rejected, Some(CallState::Rejected)),
     ] {
         turn.begin(call, Tool::shell("true")).end(outcome);
-        assert_eq!(desk.state_of(call), expected, "{call}");
+        assert_eq!(project.state_of(call), expected, "{call}");
     }
     let input = serde_json::json!({ "file_path": "a.txt" });
     turn.call("read", Tool::named("Read", &input), || Ok::<(), ()>(())).unwrap();
-    assert_eq!(desk.state_of("read"), None, "a tool that only reads is not recorded");
+    assert_eq!(project.state_of("read"), None, "a tool that only reads is not recorded");
 }
 
 #[test]
-fn a_folder_is_opened_as_the_program_opens_it() {
-    let desk = desk();
-    let point = desk.takeback.checkpoint(Some("start")).unwrap();
-    fs::create_dir(desk.folder.path().join("project/src")).unwrap();
-    let home = desk.folder.path().join("home");
-    let below = Takeback::open_with_home(desk.folder.path().join("project/src"), &home).unwrap();
-    assert_eq!(below.root(), desk.takeback.root(), "the protected folder above");
+fn the_library_opens_a_folder_as_the_program_does() {
+    let project = project();
+    let point = project.takeback.checkpoint(Some("start")).unwrap();
+    fs::create_dir(project.folder.path().join("project/src")).unwrap();
+    let home = project.folder.path().join("home");
+    let below = Takeback::open_with_home(project.folder.path().join("project/src"), &home).unwrap();
+    assert_eq!(below.root(), project.takeback.root(), "the protected folder above");
     assert_eq!(below.point("start").unwrap(), point);
     let missing = Takeback::open_with_home("/nonexistent", &home).unwrap_err().to_string();
     assert!(missing.contains("/nonexistent") && missing.contains("Name a folder"), "{missing}");
@@ -204,11 +204,11 @@ fn a_folder_is_opened_as_the_program_opens_it() {
 
 #[test]
 fn a_session_is_named_and_ended() {
-    let desk = desk();
-    desk.takeback.start_session("s", Some("my-agent"), None).unwrap();
-    desk.takeback.prompt("s", "one").unwrap();
-    desk.takeback.end_session("s").unwrap();
-    let session = desk.takeback.with_workspace(|workspace| {
+    let project = project();
+    project.takeback.start_session("s", Some("my-agent"), None).unwrap();
+    project.takeback.prompt("s", "one").unwrap();
+    project.takeback.end_session("s").unwrap();
+    let session = project.takeback.with_workspace(|workspace| {
         workspace.store.session(&SessionId::from("s")).unwrap().unwrap()
     });
     assert_eq!(session.agent.as_deref(), Some("my-agent"));

@@ -1,13 +1,13 @@
-//! `takeback mcp` becomes the MCP server, if that is installed.
+//! `takeback mcp` starts the MCP server, if that is installed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::home::{Answer, User};
+use crate::user::{Answer, User};
 
-/// The program in a folder of its own, as an installation has it.
+/// Copies the program into its own folder, like an installation.
 fn installed(user: &User) -> PathBuf {
     let folder = user.home().join("bin");
     fs::create_dir(&folder).expect("a folder");
@@ -19,14 +19,14 @@ fn installed(user: &User) -> PathBuf {
     fs::canonicalize(program).expect("it is there")
 }
 
-fn told(user: &User, program: &Path, args: &[&str]) -> Answer {
+fn run(user: &User, program: &Path, args: &[&str]) -> Answer {
     let mut command = Command::new(program);
     command.args(args).current_dir(user.work()).env_clear().env("HOME", user.home());
     user.answer_of(command, "")
 }
 
 #[test]
-fn it_is_started_with_what_it_needs() {
+fn the_server_gets_its_arguments() {
     let user = User::new();
     let program = installed(&user);
     let server = program.with_file_name("takeback-mcp");
@@ -35,18 +35,18 @@ fn it_is_started_with_what_it_needs() {
     fs::write(&server, script).expect("a script");
     fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).expect("it may run");
     let own = "FOLDER/home/bin/takeback";
-    let answer = told(&user, &program, &["mcp"]);
+    let answer = run(&user, &program, &["mcp"]);
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
     assert_eq!(answer.out, format!("\n{own}\n"));
     let all = ["-C", "x", "mcp", "--home", "y", "-v", "--allow-rewind"];
-    assert_eq!(told(&user, &program, &all).out, format!("-C x --home y -v true\n{own}\n"));
+    assert_eq!(run(&user, &program, &all).out, format!("-C x --home y -v true\n{own}\n"));
 }
 
 #[test]
-fn what_is_not_installed_is_said() {
+fn a_missing_mcp_server_is_an_error() {
     let user = User::new();
     let program = installed(&user);
-    let answer = told(&user, &program, &["mcp"]);
+    let answer = run(&user, &program, &["mcp"]);
     assert_eq!((answer.code, answer.out.as_str()), (1, ""));
     insta::assert_snapshot!(answer.err, @"
     takeback: cannot start takeback-mcp: it does not exist

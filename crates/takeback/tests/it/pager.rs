@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::home::User;
-use crate::terminal::Terminal;
+use crate::pty::TerminalOptions;
+use crate::user::User;
 
 /// Forty points: more than 24 rows.
 fn long_log() -> User {
@@ -17,11 +17,11 @@ fn long_log() -> User {
 
 const LOG: [&str; 3] = ["log", "-n", "100"];
 
-fn terminal() -> Terminal {
-    Terminal::new(24, 80)
+fn terminal(user: &User) -> TerminalOptions<'_> {
+    user.terminal(80, 24)
 }
 
-/// A command that marks each line, so that it can be seen to have been there.
+/// A pager that marks each line.
 const MARKS: &str = "sed s/^/paged:/";
 
 /// A pager that reads one line and exits; it writes its process id.
@@ -33,7 +33,7 @@ fn impatient(user: &User) -> (String, PathBuf) {
 #[test]
 fn a_long_answer_waits_in_less_until_it_is_left() {
     let user = long_log();
-    let ran = terminal().run(&user, &LOG, "number 20", "q");
+    let ran = terminal(&user).run(&LOG, "number 20", "q");
     assert_eq!(ran.code, 0);
     assert!(ran.written.contains("number 39"), "{}", ran.written);
     assert!(!ran.written.contains("number 2]"), "only the first screen: {}", ran.written);
@@ -43,18 +43,18 @@ fn a_long_answer_waits_in_less_until_it_is_left() {
 #[test]
 fn the_users_own_pager_has_priority() {
     let user = long_log();
-    let other = terminal().with("PAGER", MARKS).run(&user, &LOG, "", "");
+    let other = terminal(&user).with("PAGER", MARKS).run(&LOG, "", "");
     assert!(other.shown().contains("paged:"), "{}", other.shown());
-    let own = terminal().with("PAGER", "no-such").with("TAKEBACK_PAGER", MARKS);
-    assert!(own.run(&user, &LOG, "", "").shown().contains("paged:"));
+    let own = terminal(&user).with("PAGER", "no-such").with("TAKEBACK_PAGER", MARKS);
+    assert!(own.run(&LOG, "", "").shown().contains("paged:"));
 }
 
 #[test]
 fn what_fits_the_terminal_is_not_paged() {
     let user = long_log();
-    let short = terminal().with("PAGER", MARKS).run(&user, &["log", "-n", "20"], "", "");
+    let short = terminal(&user).with("PAGER", MARKS).run(&["log", "-n", "20"], "", "");
     assert_eq!((short.shown().contains("paged:"), short.code), (false, 0), "{}", short.shown());
-    let longer = terminal().with("PAGER", MARKS).run(&user, &["log", "-n", "23"], "", "");
+    let longer = terminal(&user).with("PAGER", MARKS).run(&["log", "-n", "23"], "", "");
     assert!(
         longer.shown().contains("paged:"),
         "with the line about older ones: 24 rows and the prompt"
@@ -64,14 +64,14 @@ fn what_fits_the_terminal_is_not_paged() {
 #[test]
 fn no_pager_without_a_terminal_or_if_turned_off() {
     let user = long_log();
-    let marked = || terminal().with("PAGER", MARKS);
+    let marked = || terminal(&user).with("PAGER", MARKS);
     for (terminal, args) in [
         (marked(), &["--no-pager", "log", "-n", "100"][..]),
         (marked(), &["--json", "log", "-n", "100"]),
         (marked().with("TERM", "dumb"), &LOG),
-        (terminal().with("PAGER", "cat"), &LOG),
+        (terminal(&user).with("PAGER", "cat"), &LOG),
     ] {
-        let ran = terminal.run(&user, args, "", "");
+        let ran = terminal.run(args, "", "");
         assert_eq!(ran.code, 0);
         assert!(ran.written.contains("number 0"), "{args:?}: {}", ran.written);
         assert!(!ran.written.contains("paged:"), "{args:?}: {}", ran.written);
@@ -81,10 +81,10 @@ fn no_pager_without_a_terminal_or_if_turned_off() {
 }
 
 #[test]
-fn a_pager_that_cannot_be_started_is_done_without() {
+fn a_pager_that_cannot_be_started_is_skipped() {
     let user = long_log();
     for pager in ["no-such-pager --at-all", "no-such-pager 'quoted'", "/"] {
-        let ran = terminal().with("PAGER", pager).run(&user, &LOG, "", "");
+        let ran = terminal(&user).with("PAGER", pager).run(&LOG, "", "");
         assert_eq!(ran.code, 0, "{pager}");
         for n in [0, 20, 39] {
             let line = format!("number {n}]");
@@ -93,14 +93,14 @@ fn a_pager_that_cannot_be_started_is_done_without() {
     }
 }
 
-/// More than a pipe holds: that the shell found nothing is seen while there is more to write.
+/// The output exceeds a pipe's buffer, so the missing pager is noticed while there is more to write.
 #[test]
 fn a_pager_that_is_not_there_loses_nothing_of_a_long_answer() {
     let user = User::new();
     user.takeback(&["checkpoint"]);
     let lines: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
     user.write("long.txt", &lines);
-    let ran = terminal().with("PAGER", "no-such 'quoted'").run(&user, &["diff"], "", "");
+    let ran = terminal(&user).with("PAGER", "no-such 'quoted'").run(&["diff"], "", "");
     assert_eq!(ran.code, 0);
     let shown = ran.written.lines().filter(|line| line.contains("line ")).count();
     assert_eq!(shown, 20_000);
@@ -113,7 +113,7 @@ fn leaving_the_pager_early_is_no_error_and_leaves_no_process() {
     user.takeback(&["checkpoint"]);
     user.write("long.txt", &lines);
     let (pager, note) = impatient(&user);
-    let ran = terminal().with("PAGER", pager).run(&user, &["diff"], "", "");
+    let ran = terminal(&user).with("PAGER", pager).run(&["diff"], "", "");
     assert_eq!(ran.code, 0, "{}", ran.shown());
     assert!(ran.shown().starts_with("long.txt"), "{}", ran.shown());
     assert!(!ran.shown().contains("takeback:"), "{}", ran.shown());
@@ -123,11 +123,11 @@ fn leaving_the_pager_early_is_no_error_and_leaves_no_process() {
 }
 
 #[test]
-fn ctrl_c_is_for_the_pager() {
+fn ctrl_c_goes_to_the_pager() {
     let user = long_log();
-    let ran = terminal()
+    let ran = terminal(&user)
         .with("PAGER", "trap 'echo interrupted; exit' INT; echo ready; while :; do sleep 0.1; done")
-        .run(&user, &LOG, "ready", "\x03");
+        .run(&LOG, "ready", "\x03");
     assert!(ran.shown().contains("interrupted"), "{}", ran.shown());
     assert_eq!(ran.code, 0);
 }

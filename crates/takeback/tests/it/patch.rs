@@ -1,5 +1,4 @@
-//! What `diff` prints into a file is a patch: `git apply` and `patch -p1` make of the old files the
-//! new ones.
+//! The output of `diff` is a patch with which `git apply` and `patch -p1` turn the old files into the new ones.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -9,32 +8,32 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::home::User;
+use crate::user::User;
 
-/// What stands at a path, with what a patch can say of it.
+/// What is at a path, as far as a patch can express it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Stands {
+enum Entry {
     Nothing,
     File { bytes: Vec<u8>, executable: bool },
     Link(PathBuf),
 }
 
-type Tree = BTreeMap<Vec<u8>, Stands>;
+type Tree = BTreeMap<Vec<u8>, Entry>;
 
-fn file(bytes: impl AsRef<[u8]>) -> Stands {
-    Stands::File { bytes: bytes.as_ref().to_vec(), executable: false }
+fn file(bytes: impl AsRef<[u8]>) -> Entry {
+    Entry::File { bytes: bytes.as_ref().to_vec(), executable: false }
 }
 
-fn script(bytes: impl AsRef<[u8]>) -> Stands {
-    Stands::File { bytes: bytes.as_ref().to_vec(), executable: true }
+fn script(bytes: impl AsRef<[u8]>) -> Entry {
+    Entry::File { bytes: bytes.as_ref().to_vec(), executable: true }
 }
 
-fn link(target: &str) -> Stands {
-    Stands::Link(target.into())
+fn link(target: &str) -> Entry {
+    Entry::Link(target.into())
 }
 
-/// A name, what stood there, what stands there now.
-type Case = (&'static [u8], Stands, Stands);
+/// A name, its entry before, its entry now.
+type Case = (&'static [u8], Entry, Entry);
 
 fn cases() -> Vec<Case> {
     let long: String = (1..200).map(|n| format!("line {n}\n")).collect();
@@ -46,9 +45,9 @@ fn cases() -> Vec<Case> {
         (b"end-lost.txt", file("a\nb\n"), file("a\nb")),
         (b"end-found.txt", file("a\nb"), file("a\nb\n")),
         (b"never-ended.txt", file("a\nb"), file("a\nc")),
-        (b"new/deep/n.txt", Stands::Nothing, file("new\n")),
-        (b"new/unended", Stands::Nothing, file("new")),
-        (b"gone.txt", file("one\ntwo\n"), Stands::Nothing),
+        (b"new/deep/n.txt", Entry::Nothing, file("new\n")),
+        (b"new/unended", Entry::Nothing, file("new")),
+        (b"gone.txt", file("one\ntwo\n"), Entry::Nothing),
         (b"now-empty", file("one\n"), file("")),
         (b"now-full", file(""), file("one\n")),
         (b"run.sh", file("echo\n"), script("echo\n")),
@@ -66,20 +65,20 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-fn set(root: &Path, cases: &[Case], which: impl Fn(&Case) -> Stands) {
+fn set(root: &Path, cases: &[Case], which: impl Fn(&Case) -> Entry) {
     for case in cases {
         let path = root.join(OsStr::from_bytes(case.0));
         if path.symlink_metadata().is_ok() {
             fs::remove_file(&path).expect("it goes");
         }
-        let stands = which(case);
-        if stands != Stands::Nothing {
+        let entry = which(case);
+        if entry != Entry::Nothing {
             fs::create_dir_all(path.parent().expect("it is below")).expect("folders");
         }
-        match stands {
-            Stands::Nothing => {}
-            Stands::Link(target) => symlink(target, &path).expect("a link"),
-            Stands::File { bytes, executable } => {
+        match entry {
+            Entry::Nothing => {}
+            Entry::Link(target) => symlink(target, &path).expect("a link"),
+            Entry::File { bytes, executable } => {
                 fs::write(&path, bytes).expect("a file");
                 let mode = if executable { 0o755 } else { 0o644 };
                 fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
@@ -99,22 +98,22 @@ fn tree(root: &Path) -> Tree {
             if metadata.is_dir() {
                 folders.push(path);
             } else if metadata.is_symlink() {
-                tree.insert(below, Stands::Link(fs::read_link(&path).expect("a link")));
+                tree.insert(below, Entry::Link(fs::read_link(&path).expect("a link")));
             } else {
                 let executable = metadata.permissions().mode() & 0o100 != 0;
                 let bytes = fs::read(&path).expect("it can be read");
-                tree.insert(below, Stands::File { bytes, executable });
+                tree.insert(below, Entry::File { bytes, executable });
             }
         }
     }
     tree
 }
 
-/// Makes the patch of all cases and lets `program` apply it to the old files.
+/// Makes a patch of all cases, and applies it to the old files with `program`. The result, and the new files.
 fn applied(cases: &[Case], program: &[&str]) -> (Tree, Tree) {
     let user = User::new();
     set(&user.work(), cases, |case| case.1.clone());
-    assert_eq!(user.takeback(&["checkpoint", "first"]).code, 0);
+    user.succeeds(&["checkpoint", "first"]);
     set(&user.work(), cases, |case| case.2.clone());
     let patch = user.command(&["diff", "first"]).output().expect("it runs");
     assert!(patch.status.success());
@@ -144,19 +143,19 @@ fn git_applies_it() {
     let mut cases = cases();
     cases.extend([
         (&b"link"[..], link("here"), link("there")),
-        (b"new-link", Stands::Nothing, link("nowhere")),
+        (b"new-link", Entry::Nothing, link("nowhere")),
         (b"file-to-link", file("text\n"), link("elsewhere")),
         (b"link-to-file", link("elsewhere"), file("text\n")),
-        (b"empty", Stands::Nothing, file("")),
-        (b"empty-gone", file(""), Stands::Nothing),
+        (b"empty", Entry::Nothing, file("")),
+        (b"empty-gone", file(""), Entry::Nothing),
     ]);
     let (made, real) = applied(&cases, &["git", "apply", "-"]);
     assert_eq!(made, real);
-    // What is not text stays as it is, and keeps nothing else from being applied.
+    // Binary files stay as they are, and do not keep the rest from being applied.
     let binary: [Case; 4] = [
         (b"binary", file(b"\0a"), file(b"\0b")),
-        (b"binary-gone", file(b"\0a"), Stands::Nothing),
-        (b"binary-new", Stands::Nothing, file(b"\0b")),
+        (b"binary-gone", file(b"\0a"), Entry::Nothing),
+        (b"binary-new", Entry::Nothing, file(b"\0b")),
         (b"link-to-binary", link("elsewhere"), file(b"\0b")),
     ];
     cases.extend(binary.clone());
@@ -164,7 +163,7 @@ fn git_applies_it() {
     let (made, mut real) = applied(&cases, &["git", "apply", "-"]);
     for (path, before, _) in binary {
         match before {
-            Stands::Nothing => real.remove(path),
+            Entry::Nothing => real.remove(path),
             before => real.insert(path.to_vec(), before),
         };
     }
@@ -178,7 +177,7 @@ fn patch_applies_it() {
 }
 
 #[test]
-fn what_a_patch_cannot_say_is_said_beside_it() {
+fn what_a_patch_cannot_express_is_in_comments() {
     let user = User::with(&[("a.txt", "one\n"), ("private", "x\n"), ("bin", "\0a")]);
     let mode = |mode| {
         let mode = fs::Permissions::from_mode(mode);

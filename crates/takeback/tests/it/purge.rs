@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::home::User;
-use crate::terminal::on_a_terminal;
+use crate::user::{User, path_text};
 
 const NAME: &str = "conf/quartz-lantern.env";
 const SECRETS: [&str; 3] = ["zebra-7731-first", "zebra-7731-second", "quartz-lantern"];
 
-/// A workspace in which a secret was recorded in every way there is.
+/// A workspace in which a secret was recorded in every possible way.
 fn with_a_secret() -> User {
     let user = User::with(&[
         (NAME, "TOKEN=zebra-7731-first\n"),
@@ -21,25 +20,23 @@ fn with_a_secret() -> User {
     ]);
     let filler: String = (0..200_000).map(|n| format!("{n} zebra-7731-first\n")).collect();
     user.write("conf/quartz-lantern.big", &filler);
-    assert_eq!(user.takeback(&["checkpoint", "start"]).code, 0);
-    let path = user.work().join(NAME);
-    let path = path.to_str().expect("utf-8");
+    user.succeeds(&["checkpoint", "start"]);
+    let path = &path_text(&user.work().join(NAME));
     let events = format!(
         r#"{{"event":"prompt","session":"s","message":"m","text":"put a token into {NAME}"}}
 {{"event":"before_tool","session":"s","call":"1","tool":"Edit","paths":["{path}"]}}"#
     );
-    assert_eq!(user.fed(&["record"], &events).code, 0);
+    user.record(&events);
     user.write(NAME, "TOKEN=zebra-7731-second\n");
     let events = r#"{"event":"after_tool","session":"s","call":"1"}
 {"event":"turn_end","session":"s"}"#;
-    assert_eq!(user.fed(&["record"], events).code, 0);
+    user.record(events);
     let run = format!("echo zebra-7731-first >> {NAME}; echo more >> conf/other.txt");
     fs::write(user.home().join("script"), run).expect("a script");
-    let script = user.home().join("script");
-    let script = script.to_str().expect("utf-8");
-    assert_eq!(user.takeback(&["run", "--", "sh", script, "quartz-lantern.env"]).code, 0);
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
-    assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
+    let script = &path_text(&user.home().join("script"));
+    user.succeeds(&["run", "--", "sh", script, "quartz-lantern.env"]);
+    user.succeeds(&["rewind", "@", "-y"]);
+    user.succeeds(&["undo", "-y"]);
     fs::remove_file(script).expect("it goes");
     let chat = user.home().join(".takeback/sessions/chat-1/checkpoints");
     fs::create_dir_all(&chat).expect("a session's folder");
@@ -53,11 +50,11 @@ fn with_a_secret() -> User {
 }
 
 fn found_in(home: &Path) -> Vec<(PathBuf, &'static str)> {
-    found(home, &SECRETS)
+    find_secrets(home, &SECRETS)
 }
 
-/// Every file below a folder in which one of the secrets is, raw or compressed.
-pub(crate) fn found(home: &Path, secrets: &[&'static str]) -> Vec<(PathBuf, &'static str)> {
+/// The files below a folder that contain one of the secrets, raw or compressed.
+pub(crate) fn find_secrets(home: &Path, secrets: &[&'static str]) -> Vec<(PathBuf, &'static str)> {
     let mut found = Vec::new();
     let mut open = vec![home.to_owned()];
     while let Some(folder) = open.pop() {
@@ -82,7 +79,7 @@ pub(crate) fn found(home: &Path, secrets: &[&'static str]) -> Vec<(PathBuf, &'st
     found
 }
 
-/// Whatever in these bytes can be unpacked.
+/// The zstd frames in these bytes, decompressed.
 fn frames_in(bytes: &[u8]) -> Vec<Vec<u8>> {
     const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
     let starts = bytes.windows(4).enumerate().filter(|(_, part)| *part == MAGIC);
@@ -90,7 +87,7 @@ fn frames_in(bytes: &[u8]) -> Vec<Vec<u8>> {
         .filter_map(|(at, _)| {
             let mut decoder = zstd::stream::Decoder::new(&bytes[at..]).ok()?.single_frame();
             let mut frame = Vec::new();
-            // A frame that was cut short: what came out of it counts.
+            // Of a truncated frame, the part that could be decompressed counts.
             drop(std::io::copy(&mut decoder, &mut frame));
             Some(frame)
         })
@@ -110,59 +107,52 @@ fn nothing_of_a_purged_folder_is_left_in_the_store() {
     assert!(done["bytes"].as_u64().is_some_and(|bytes| bytes > 4_000_000), "{done}");
     assert_eq!(found_in(&user.home()), []);
     assert_eq!(user.read(NAME).lines().count(), 2, "the file itself stays");
-    let verified = user.takeback(&["verify"]);
-    assert_eq!(verified.code, 0, "{verified:?}");
+    user.succeeds(&["verify"]);
 }
 
 #[test]
-fn one_file_goes_and_its_points_say_so() {
+fn one_file_is_purged_and_its_points_say_so() {
     let user = with_a_secret();
     for path in [NAME, "conf/quartz-lantern.big", "conf/quartz-lantern.shared"] {
-        let answer = user.takeback(&["purge", path, "-y"]);
-        assert_eq!(answer.code, 0, "{answer:?}");
-        assert!(answer.out.contains("stays on disk"), "{answer:?}");
-        assert!(answer.out.contains(".takebackignore"), "{answer:?}");
+        user.succeeds(&["purge", path, "-y"]).prints("stays on disk").prints(".takebackignore");
     }
     assert_eq!(found_in(&user.home()), []);
     user.write(".takebackignore", "conf/q*\n");
     user.write("conf/other.txt", "changed\n");
-    let answer = user.takeback(&["rewind", "start", "--exact", "-y"]);
-    assert_eq!(answer.code, 4, "{answer:?}");
-    assert!(answer.out.contains("purged from the store"), "{answer:?}");
+    user.exits(4, &["rewind", "start", "--exact", "-y"]).prints("purged from the store");
     assert_eq!(user.read("conf/other.txt"), "kept for good\n", "the rest comes back");
     assert_eq!(user.read(NAME).lines().count(), 2, "and the file stays as it is");
-    // Excluded, it is not recorded again. The index has the names of what it passes over on disk.
+    // An excluded file is not recorded again. The index has the names of skipped files.
     let index = user.store().join("index");
     let recorded: Vec<_> =
         found_in(&user.home()).into_iter().filter(|(p, _)| *p != index).collect();
     assert_eq!(recorded, []);
     // Other files that had the same contents keep them.
     fs::remove_file(user.work().join("twin.txt")).expect("it goes");
-    assert_eq!(user.takeback(&["rewind", "start", "--exact", "--path", "twin.txt", "-y"]).code, 0);
+    user.succeeds(&["rewind", "start", "--exact", "--path", "twin.txt", "-y"]);
     assert_eq!(user.read("twin.txt"), "shared by two\n");
 }
 
 #[test]
-fn it_asks_first() {
+fn purge_asks_first() {
     let user = User::with(&[("a.txt", "one\n")]);
-    assert_eq!(user.takeback(&["checkpoint"]).code, 0);
-    assert_eq!(user.takeback(&["purge", "a.txt"]).code, 2);
-    let (screen, code) = on_a_terminal(&user, &["purge", "a.txt"], "[y/N]", "n\r");
-    assert_eq!(code, 5, "{}", screen.screen().contents());
-    let (screen, code) = on_a_terminal(&user, &["purge", "a.txt"], "[y/N]", "y\r");
-    assert_eq!(code, 0, "{}", screen.screen().contents());
-    let again = user.takeback(&["purge", "a.txt", "-y"]);
-    assert_eq!(again.code, 5, "{again:?}");
-    assert_eq!(user.takeback(&["purge", ".", "-y"]).code, 2);
+    user.succeeds(&["checkpoint"]);
+    user.exits(2, &["purge", "a.txt"]);
+    let ran = user.terminal(80, 70).run(&["purge", "a.txt"], "[y/N]", "n\r");
+    assert_eq!(ran.code, 5, "{}", ran.shown());
+    let ran = user.terminal(80, 70).run(&["purge", "a.txt"], "[y/N]", "y\r");
+    assert_eq!(ran.code, 0, "{}", ran.shown());
+    user.exits(5, &["purge", "a.txt", "-y"]);
+    user.exits(2, &["purge", ".", "-y"]);
 }
 
-/// What stands there is recorded again with an unknown past: no rewind deletes it.
+/// It is recorded again with an unknown past, so no rewind deletes it.
 #[test]
-fn a_purged_file_that_is_still_covered_is_never_taken_for_new() {
+fn a_purged_file_that_is_still_covered_does_not_count_as_new() {
     let user = User::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
-    assert_eq!(user.takeback(&["checkpoint", "start"]).code, 0);
-    assert_eq!(user.takeback(&["purge", "a.txt", "-y"]).code, 0);
-    assert_eq!(user.takeback(&["run", "--", "sh", "-c", "echo 2 > b.txt"]).code, 0);
+    user.succeeds(&["checkpoint", "start"]);
+    user.succeeds(&["purge", "a.txt", "-y"]);
+    user.succeeds(&["run", "--", "sh", "-c", "echo 2 > b.txt"]);
     let answer = user.takeback(&["rewind", "@", "-y"]);
     assert_eq!((answer.code, user.read("b.txt").as_str()), (0, "b\n"), "{answer:?}");
     assert_eq!(user.read("a.txt"), "one\n");

@@ -3,9 +3,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::home::User;
+use crate::user::User;
 
-/// `takeback record`, told line by line.
+/// A running `takeback record`.
 pub(crate) struct Recorder {
     child: Child,
     input: ChildStdin,
@@ -22,24 +22,24 @@ impl Recorder {
         Self { child, input, answers }
     }
 
-    /// What it answers to an event.
-    pub(crate) fn ask(&mut self, event: &Value) -> Value {
+    /// Sends an event; its answer.
+    pub(crate) fn send(&mut self, event: &Value) -> Value {
         writeln!(self.input, "{event}").expect("it listens");
         let mut line = String::new();
         self.answers.read_line(&mut line).expect("it answers");
         serde_json::from_str(&line).expect("JSON")
     }
 
-    pub(crate) fn tell(&mut self, event: &Value) {
-        let answer = self.ask(event);
+    pub(crate) fn record(&mut self, event: &Value) {
+        let answer = self.send(event);
         assert_eq!(answer["ok"], true, "{event}: {answer}");
     }
 
-    /// A command that the agent runs: it is announced, and `work` is what it does.
+    /// A shell command of the agent, with the events before and after `work`.
     pub(crate) fn shell(&mut self, session: &str, call: &str, work: impl FnOnce()) {
-        self.tell(&before(session, call));
+        self.record(&before(session, call));
         work();
-        self.tell(&json!({ "event": "after_tool", "session": session, "call": call }));
+        self.record(&json!({ "event": "after_tool", "session": session, "call": call }));
     }
 
     /// Closes its input; the exit code.
@@ -100,7 +100,7 @@ fn events_are_answered_line_by_line() {
         r#"{"event":"turn_end","session":"s1"}"#,
         r#"{"event":"session_end","session":"s1"}"#,
     ];
-    let answer = user.fed(&["record"], &events.join("\n"));
+    let answer = user.feed(&["record"], &events.join("\n"));
     insta::assert_snapshot!(answer.out, @r#"
     {"ok":true,"event":"session_start","seq":0,"point":null,"notCaptured":[]}
     {"ok":true,"event":"prompt","seq":1,"point":"LONG-ID","notCaptured":[]}
@@ -124,16 +124,16 @@ fn events_are_answered_line_by_line() {
 }
 
 #[test]
-fn an_edit_told_from_outside_is_taken_back_from_outside() {
+fn a_recorded_edit_is_taken_back() {
     let user = User::with(&[("a.txt", "one\n")]);
     let before = r#"{"event":"prompt","session":"s","text":"go"}
 {"event":"before_tool","session":"s","call":"c","tool":"Write","paths":["a.txt","sub/b.txt"]}"#;
-    assert_eq!(user.fed(&["record"], before).code, 0);
+    user.record(before);
     user.write("a.txt", "two\n");
     user.write("sub/b.txt", "b\n");
     let after = r#"{"event":"after_tool","session":"s","call":"c"}
 {"event":"turn_end","session":"s"}"#;
-    assert_eq!(user.fed(&["record"], after).code, 0);
+    user.record(after);
     let answer = user.takeback(&["rewind", "@", "-y"]);
     insta::assert_snapshot!(answer.out, @r"
     Rewind to ID “go” (just now)
@@ -148,19 +148,19 @@ fn an_edit_told_from_outside_is_taken_back_from_outside() {
 }
 
 #[test]
-fn reading_is_no_news_and_leaves_your_saves_yours() {
+fn a_read_only_tool_leaves_your_changes_yours() {
     let user = User::with(&[("a.txt", "one\n")]);
     let before = r#"{"event":"prompt","session":"s","text":"go"}
 {"event":"before_tool","session":"s","call":"r","tool":"Read"}"#;
-    assert_eq!(user.fed(&["record"], before).code, 0);
+    user.record(before);
     user.write("a.txt", "mine\n");
     let after = r#"{"event":"after_tool","session":"s","call":"r","tool":"Read"}
 {"event":"turn_end","session":"s"}"#;
-    assert_eq!(user.fed(&["record"], after).code, 0);
+    user.record(after);
     assert_eq!(user.json(&["show", "@"])["changes"][0]["author"]["kind"], "human");
 }
 
-/// The authors of what was changed after the newest point, by path.
+/// The paths that changed after the newest point, with their authors.
 fn authors(user: &User) -> Vec<(String, String)> {
     let shown = user.json(&["show", "@"]);
     let changes = shown["changes"].as_array().expect("changes").iter();
@@ -176,10 +176,10 @@ fn open_calls(user: &User) -> Value {
 fn the_end_of_the_input_ends_the_calls_that_were_opened_through_it() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut elsewhere = Recorder::start(&user, &[]);
-    elsewhere.tell(&json!({ "event": "prompt", "session": "s", "text": "go" }));
+    elsewhere.record(&json!({ "event": "prompt", "session": "s", "text": "go" }));
     let mut recorder = Recorder::start(&user, &[]);
-    recorder.tell(&json!({ "event": "prompt", "session": "t", "text": "go" }));
-    recorder.tell(&before("t", "c1"));
+    recorder.record(&json!({ "event": "prompt", "session": "t", "text": "go" }));
+    recorder.record(&before("t", "c1"));
     user.write("a.txt", "half\n");
     assert_eq!(open_calls(&user), json!(1));
     assert_eq!(recorder.close(), 0);
@@ -201,14 +201,14 @@ fn the_end_of_the_input_ends_the_calls_that_were_opened_through_it() {
 fn calls_of_the_session_that_others_opened_stay_open_and_so_does_the_background() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut first = Recorder::start(&user, &[]);
-    first.tell(&json!({ "event": "prompt", "session": "s", "text": "go" }));
-    first.tell(&before("s", "server"));
-    first.tell(
+    first.record(&json!({ "event": "prompt", "session": "s", "text": "go" }));
+    first.record(&before("s", "server"));
+    first.record(
         &json!({ "event": "after_tool", "session": "s", "call": "server", "background": true }),
     );
     let mut second = Recorder::start(&user, &[]);
-    second.tell(&before("s", "elsewhere"));
-    first.tell(&before("s", "here"));
+    second.record(&before("s", "elsewhere"));
+    first.record(&before("s", "here"));
     assert_eq!(open_calls(&user), json!(3));
     assert_eq!(first.close(), 0);
     assert_eq!(open_calls(&user), json!(2));
@@ -218,30 +218,30 @@ fn calls_of_the_session_that_others_opened_stay_open_and_so_does_the_background(
 }
 
 #[test]
-fn a_call_whose_end_is_told_through_another_input_is_over_only_then() {
+fn a_call_ended_through_another_input_ends_only_then() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut first = Recorder::start(&user, &[]);
-    first.tell(&json!({ "event": "prompt", "session": "s", "text": "go" }));
-    first.tell(&before("s", "c"));
+    first.record(&json!({ "event": "prompt", "session": "s", "text": "go" }));
+    first.record(&before("s", "c"));
     assert_eq!(first.close(), 0);
     user.write("a.txt", "two\n");
     let mut second = Recorder::start(&user, &[]);
-    second.tell(&json!({ "event": "after_tool", "session": "s", "call": "c" }));
+    second.record(&json!({ "event": "after_tool", "session": "s", "call": "c" }));
     assert_eq!(second.close(), 0);
     assert_eq!(authors(&user), [("a.txt".to_owned(), "agent".to_owned())]);
 }
 
 /// An agent may start `record` for each event.
 #[test]
-fn calls_that_are_told_through_an_input_each_are_of_one_turn() {
+fn calls_through_separate_inputs_belong_to_one_turn() {
     let user = User::with(&[("a.txt", "one\n")]);
     for call in ["c", "d"] {
         let mut first = Recorder::start(&user, &[]);
-        first.tell(&before("s", call));
+        first.record(&before("s", call));
         assert_eq!(first.close(), 0);
         user.write("a.txt", call);
         let mut second = Recorder::start(&user, &[]);
-        second.tell(&json!({ "event": "after_tool", "session": "s", "call": call }));
+        second.record(&json!({ "event": "after_tool", "session": "s", "call": call }));
         assert_eq!(second.close(), 0);
     }
     assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(1));
@@ -250,7 +250,7 @@ fn calls_that_are_told_through_an_input_each_are_of_one_turn() {
 }
 
 #[test]
-fn the_death_of_the_process_that_is_named_ends_the_session() {
+fn the_death_of_the_named_process_ends_the_session() {
     let user = User::with(&[("a.txt", "one\n")]);
     for named in ["by the event", "by the option"] {
         let agent = Agent::start();
@@ -260,10 +260,10 @@ fn the_death_of_the_process_that_is_named_ends_the_session() {
         let mut recorder = Recorder::start(&user, if by_event { &[] } else { &args });
         if by_event {
             let start = json!({ "event": "session_start", "session": named, "pid": agent.pid() });
-            recorder.tell(&start);
+            recorder.record(&start);
         }
-        recorder.tell(&json!({ "event": "prompt", "session": named, "text": "go" }));
-        recorder.tell(&before(named, "c"));
+        recorder.record(&json!({ "event": "prompt", "session": named, "text": "go" }));
+        recorder.record(&before(named, "c"));
         recorder.kill();
         user.takeback(&["status"]);
         assert_eq!(open_calls(&user), json!(1), "{named}: it runs");
@@ -274,17 +274,17 @@ fn the_death_of_the_process_that_is_named_ends_the_session() {
 }
 
 #[test]
-fn a_process_that_does_not_run_is_refused() {
+fn a_process_that_is_not_running_is_refused() {
     let user = User::with(&[("a.txt", "one\n")]);
     let agent = Agent::start();
     let pid = agent.pid();
     agent.kill();
     let mut recorder = Recorder::start(&user, &[]);
-    let answer = recorder.ask(&json!({ "event": "session_start", "session": "s", "pid": pid }));
+    let answer = recorder.send(&json!({ "event": "session_start", "session": "s", "pid": pid }));
     let error = format!("no process has the id {pid}");
     assert_eq!(answer, json!({ "ok": false, "event": "session_start", "error": error }));
     assert_eq!(recorder.close(), 1);
-    let refused = user.fed(&["record", "--pid", &pid.to_string()], "");
+    let refused = user.feed(&["record", "--pid", &pid.to_string()], "");
     assert_eq!(
         (refused.code, refused.err),
         (2, format!("takeback: {error}\n  --pid must name a running process.\n"))
@@ -292,7 +292,7 @@ fn a_process_that_does_not_run_is_refused() {
     assert_eq!(user.json(&["sessions"]), json!([]), "no session was recorded");
 }
 
-/// `prompt` instead of `text`, say: the point would have no name.
+/// For example `prompt` instead of `text`: the point would have no description.
 #[test]
 fn a_prompt_without_text_is_refused() {
     let user = User::new();
@@ -302,7 +302,7 @@ fn a_prompt_without_text_is_refused() {
         json!({"event": "prompt", "session": "s", "text": ""}),
     ];
     let input = input.map(|event| event.to_string()).join("\n");
-    let answer = user.fed(&["record"], &input);
+    let answer = user.feed(&["record"], &input);
     assert_eq!(answer.code, 1);
     let answers: Vec<Value> =
         answer.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -314,11 +314,11 @@ fn a_prompt_without_text_is_refused() {
     assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(1));
 }
 
-/// No command could name it.
+/// No command could refer to it.
 #[test]
 fn a_session_without_a_name_is_refused() {
     let user = User::new();
-    let told = user.fed(&["record"], r#"{"event":"prompt","session":"","text":"go"}"#);
+    let told = user.feed(&["record"], r#"{"event":"prompt","session":"","text":"go"}"#);
     assert_eq!(told.code, 1);
     assert!(told.out.contains("`session` is empty"), "{told:?}");
     assert_eq!(user.json(&["sessions"]), json!([]));
@@ -332,7 +332,7 @@ fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
         "{{\"event\": \"prompt\", \"session\": \"s\", \"text\": \"{long}\"}}\n{}\n",
         json!({"event": "prompt", "session": "s", "text": "go"})
     );
-    let answer = user.fed(&["record"], &input);
+    let answer = user.feed(&["record"], &input);
     assert_eq!(answer.code, 1, "{}", answer.err);
     let answers: Vec<Value> =
         answer.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

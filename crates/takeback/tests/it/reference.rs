@@ -2,16 +2,16 @@
 
 use takeback_agents::{AGENTS, AgentKind};
 
-use crate::home::User;
+use crate::user::User;
 
-/// Every command as the binary lists it, those below another behind it.
+/// Every command that the program lists, each followed by its subcommands.
 fn commands(user: &User, above: &[String]) -> Vec<Vec<String>> {
     let mut words: Vec<&str> = above.iter().map(String::as_str).collect();
     words.push("--help");
     let help = user.takeback(&words).out;
     let Some((_, list)) = help.split_once("Commands:\n") else { return Vec::new() };
     let mut commands = Vec::new();
-    // A line that goes on with the one before is indented further.
+    // A continuation line is indented further.
     let names = list.lines().take_while(|line| !line.is_empty());
     for name in names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
         if !name.is_empty() {
@@ -24,7 +24,7 @@ fn commands(user: &User, above: &[String]) -> Vec<Vec<String>> {
     commands
 }
 
-/// Rewritten with `TAKEBACK_UPDATE_REFERENCE=1`.
+/// `TAKEBACK_UPDATE_REFERENCE=1` rewrites the page.
 #[test]
 fn the_reference_is_what_help_says() {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");
@@ -35,8 +35,7 @@ fn the_reference_is_what_help_says() {
     assert!(commands.len() > 12, "{commands:?}");
     for command in commands {
         let words: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
-        let answer = user.takeback(&words);
-        assert_eq!(answer.code, 0);
+        let answer = user.succeeds(&words);
         let command = command.join(" ");
         let (own, _global) = answer.out.split_once("\nGlobal options:").expect("global options");
         help.push_str(&format!("\n### `takeback {command}`\n\n```text\n{}\n```\n", own.trim_end()));

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::home::User;
+use crate::user::User;
 
 /// An agent's run changed `a.txt` and made `new.txt`; you changed `mine.txt` since.
 fn after_a_run() -> User {
@@ -13,9 +13,7 @@ fn after_a_run() -> User {
 #[test]
 fn a_preview_changes_nothing() {
     let user = after_a_run();
-    let answer = user.takeback(&["rewind", "@", "--dry-run"]);
-    assert_eq!(answer.code, 0);
-    insta::assert_snapshot!(answer.out, @r"
+    insta::assert_snapshot!(user.succeeds(&["rewind", "@", "--dry-run"]).out, @r"
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
       restore   a.txt
@@ -33,9 +31,7 @@ fn a_preview_changes_nothing() {
 #[test]
 fn a_missing_confirmation_is_an_error_that_says_what_to_do() {
     let user = after_a_run();
-    let answer = user.takeback(&["rewind", "@"]);
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(2, &["rewind", "@"]).err, @r"
     takeback: this changes files and needs confirmation
       Run it in a terminal, or pass -y; --dry-run shows what it would do.
     ");
@@ -45,9 +41,7 @@ fn a_missing_confirmation_is_an_error_that_says_what_to_do() {
 #[test]
 fn rewind_undo_redo() {
     let user = after_a_run();
-    let answer = user.takeback(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0);
-    insta::assert_snapshot!(answer.out, @r"
+    insta::assert_snapshot!(user.succeeds(&["rewind", "@", "-y"]).out, @r"
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
       restored  a.txt
@@ -61,9 +55,7 @@ fn rewind_undo_redo() {
     ");
     assert!(!user.exists("new.txt") && user.read("a.txt").starts_with("one"));
     assert_eq!(user.read("mine.txt"), "changed\n");
-    let answer = user.takeback(&["undo", "-y"]);
-    assert_eq!(answer.code, 0);
-    insta::assert_snapshot!(answer.out, @r"
+    insta::assert_snapshot!(user.succeeds(&["undo", "-y"]).out, @r"
     Undo the last rewind
 
       restored  a.txt
@@ -73,20 +65,17 @@ fn rewind_undo_redo() {
     Done and verified on disk. `takeback redo` takes it back.
     ");
     assert!(user.exists("new.txt") && user.read("a.txt").starts_with("1\n"));
-    assert_eq!(user.takeback(&["redo", "-y"]).code, 0);
+    user.succeeds(&["redo", "-y"]);
     assert!(!user.exists("new.txt"));
     assert_eq!(user.takeback(&["redo", "-y"]).code, 5, "nothing left to redo");
-    let again = user.takeback(&["rewind", "@", "-y"]);
-    assert_eq!(again.code, 5, "{again:?}");
+    user.exits(5, &["rewind", "@", "-y"]);
 }
 
 #[test]
-fn an_edit_over_the_agents_is_left_and_the_exit_code_says_so() {
+fn a_conflict_is_left_and_the_exit_code_says_so() {
     let user = after_a_run();
     user.write("a.txt", "uno\ntwo\nthree\nfour\nfive\n");
-    let answer = user.takeback(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 4);
-    insta::assert_snapshot!(answer.out, @r"
+    insta::assert_snapshot!(user.exits(4, &["rewind", "@", "-y"]).out, @r"
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
       deleted   new.txt   did not exist then
@@ -102,18 +91,16 @@ fn an_edit_over_the_agents_is_left_and_the_exit_code_says_so() {
 }
 
 #[test]
-fn what_does_not_come_back_with_a_file_and_what_was_moved_is_told() {
+fn lost_mode_bits_and_moves_are_reported() {
     let user = User::new();
     user.write("tool", "t\n");
     user.write("old.txt", "moved\n");
     let script = "chmod 4755 tool";
-    assert_eq!(user.takeback(&["run", "--", "sh", "-c", script]).code, 0);
+    user.succeeds(&["run", "--", "sh", "-c", script]);
     let script = "rm tool; mv old.txt new.txt";
-    assert_eq!(user.takeback(&["run", "--", "sh", "-c", script]).code, 0);
+    user.succeeds(&["run", "--", "sh", "-c", script]);
     user.write("new.txt", "moved, then edited\n");
-    let answer = user.takeback(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 4);
-    insta::assert_snapshot!(answer.out, @r"
+    insta::assert_snapshot!(user.exits(4, &["rewind", "@", "-y"]).out, @r"
     Rewind to ID “sh -c rm tool; mv old.txt new.txt” (just now)
 
       restored  old.txt
@@ -131,21 +118,20 @@ fn what_does_not_come_back_with_a_file_and_what_was_moved_is_told() {
 #[test]
 fn only_the_named_paths_are_taken_back() {
     let user = after_a_run();
-    let answer = user.takeback(&["rewind", "@", "-y", "--path", "*.md"]);
-    assert_eq!(answer.code, 5);
+    let answer = user.exits(5, &["rewind", "@", "-y", "--path", "*.md"]);
     insta::assert_snapshot!(answer.out.lines().last().expect("a line"), @"No change since then matches *.md.");
     let preview = user.takeback(&["rewind", "@", "--dry-run", "--path", "*.md"]);
     assert_eq!(preview.out, answer.out);
-    assert_eq!(user.takeback(&["rewind", "@", "-y", "--path", "new*"]).code, 0);
+    user.succeeds(&["rewind", "@", "-y", "--path", "new*"]);
     assert!(!user.exists("new.txt") && user.read("a.txt").starts_with('1'));
 }
 
 #[test]
 fn exact_takes_back_yours_too_and_undo_brings_it_back() {
     let user = after_a_run();
-    assert_eq!(user.takeback(&["rewind", "@", "-y", "--exact"]).code, 0);
+    user.succeeds(&["rewind", "@", "-y", "--exact"]);
     assert_eq!(user.read("mine.txt"), "m\n");
-    assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
+    user.succeeds(&["undo", "-y"]);
     assert_eq!(user.read("mine.txt"), "changed\n");
 }
 
@@ -168,8 +154,7 @@ fn a_receipt_is_one_json_value() {
 fn a_preview_shows_how_files_would_change_merged_ones_too() {
     let user = after_a_run();
     user.write("a.txt", "1\ntwo\nthree\nfour\nmine\n");
-    let answer = user.takeback(&["rewind", "@", "--dry-run", "--diff"]);
-    assert_eq!(answer.code, 0);
+    let answer = user.succeeds(&["rewind", "@", "--dry-run", "--diff"]);
     let (_, diffs) =
         answer.out.split_once("to merge · 1 to keep\n\n").expect("the preview, then the diffs");
     insta::assert_snapshot!(diffs, @r"
@@ -190,27 +175,20 @@ fn a_preview_shows_how_files_would_change_merged_ones_too() {
     -n
     ");
     assert!(user.exists("new.txt"));
-    let done = user.takeback(&["rewind", "@", "-y", "--diff"]);
-    assert_eq!(done.code, 0);
+    let done = user.succeeds(&["rewind", "@", "-y", "--diff"]);
     assert!(done.out.contains(diffs) && done.out.contains("Done and verified"), "{}", done.out);
     assert_eq!(user.read("a.txt"), "one\ntwo\nthree\nfour\nmine\n");
 }
 
-/// An agent's turn that is over, with one edit.
+/// A finished turn with one edit.
 fn after_a_turn() -> User {
     let user = User::with(&[("a.txt", "one\n"), ("mine.txt", "m\n"), ("yours.txt", "y\n")]);
-    let before = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
-{"event":"before_tool","session":"s","call":"c","tool":"Edit","paths":["a.txt"]}"#;
-    assert_eq!(user.fed(&["record"], before).code, 0);
-    user.write("a.txt", "two\n");
-    let after = r#"{"event":"after_tool","session":"s","call":"c"}
-{"event":"turn_end","session":"s"}"#;
-    assert_eq!(user.fed(&["record"], after).code, 0);
+    user.agent_turn("m", "go", ("Edit", &["a.txt"]), || user.write("a.txt", "two\n"));
     user
 }
 
 #[test]
-fn what_you_changed_a_moment_ago_is_among_what_is_kept() {
+fn your_latest_changes_are_listed_as_kept() {
     let user = after_a_turn();
     user.write("mine.txt", "changed\n");
     user.write("new.txt", "new\n");
@@ -231,16 +209,15 @@ fn what_you_changed_a_moment_ago_is_among_what_is_kept() {
     assert_eq!(kept(&undone), [], "an undo is about its rewind alone");
 }
 
-/// What is kept is shown, but it is not what was agreed to.
+/// Kept files are listed in the preview, but they are not part of what the user confirms.
 #[test]
-fn what_you_save_while_you_are_asked_changes_nothing() {
+fn a_save_during_the_question_does_not_cancel_the_rewind() {
     let user = after_a_turn();
-    let terminal = crate::terminal::Terminal::new(40, 80);
-    let mut seat = terminal.start(&user, &["rewind", "m"]);
-    seat.sees("[y/N]");
+    let mut terminal = user.terminal(80, 40).start(&["rewind", "m"]);
+    terminal.sees("[y/N]");
     user.write("mine.txt", "changed\n");
-    seat.types("y\r");
-    let done = crate::terminal::Ran::of(seat);
+    terminal.types("y\r");
+    let done = terminal.finish();
     assert_eq!(done.code, 0, "{}", done.shown());
     assert!(!done.shown().contains("Something changed meanwhile"), "{}", done.shown());
     assert_eq!((user.read("a.txt"), user.read("mine.txt")), ("one\n".into(), "changed\n".into()));

@@ -1,13 +1,12 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::home::User;
+use crate::user::{User, until};
 
 #[test]
-fn a_commands_changes_are_told_and_taken_back() {
+fn a_commands_changes_are_listed_and_taken_back() {
     let user = User::with(&[("a.txt", "one\ntwo\n"), ("lib/x", "x\n")]);
     let answer = user.takeback(&[
         "run",
@@ -25,8 +24,7 @@ fn a_commands_changes_are_told_and_taken_back() {
       new    new             +1 -0
     take it back with takeback rewind ID
     ");
-    let answer = user.takeback(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.succeeds(&["rewind", "@", "-y"]);
     assert_eq!(
         (user.read("a.txt"), user.read("lib/x"), user.exists("new")),
         ("one\ntwo\n".into(), "x\n".into(), false)
@@ -36,25 +34,22 @@ fn a_commands_changes_are_told_and_taken_back() {
 #[test]
 fn the_commands_exit_code_is_the_answer() {
     let user = User::new();
-    assert_eq!(user.takeback(&["run", "--", "sh", "-c", "exit 7"]).code, 7);
-    assert_eq!(user.takeback(&["run", "--", "sh", "-c", "kill -KILL $$"]).code, 137);
-    let answer = user.takeback(&["run", "--", "no-such-program"]);
-    assert_eq!(answer.code, 125);
-    insta::assert_snapshot!(answer.err, @"takeback: no-such-program cannot be started: No such file or directory (os error 2)");
+    user.exits(7, &["run", "--", "sh", "-c", "exit 7"]);
+    user.exits(137, &["run", "--", "sh", "-c", "kill -KILL $$"]);
+    insta::assert_snapshot!(user.exits(125, &["run", "--", "no-such-program"]).err, @"takeback: no-such-program cannot be started: No such file or directory (os error 2)");
     user.write("not-a-program", "");
     let answer = user.takeback(&["run", "--", "./not-a-program"]);
     insta::assert_snapshot!(answer.err, @"takeback: ./not-a-program cannot be started: Permission denied (os error 13)");
     assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(2), "of those that were started");
 }
 
-/// As any command that was not started: 2 could be the command's own.
+/// The exit code is 125, as for any command that was not started: 2 could be the command's own.
 #[test]
 fn in_a_folder_that_is_refused_the_command_is_not_started() {
     let user = User::new();
     for folder in [user.home(), "/".into()] {
         let folder = folder.to_str().expect("UTF-8");
-        let answer = user.takeback(&["-C", folder, "run", "--", "touch", "/tmp/started-by-run"]);
-        assert_eq!(answer.code, 125, "{answer:?}");
+        let answer = user.exits(125, &["-C", folder, "run", "--", "touch", "/tmp/started-by-run"]);
         assert!(answer.err.contains("cannot be protected"), "{answer:?}");
         assert!(answer.err.ends_with("The command was not started.\n"), "{answer:?}");
     }
@@ -77,18 +72,14 @@ fn a_command_that_cannot_be_protected_is_not_started() {
 fn the_commands_exit_code_is_the_answer_though_recording_failed_after_it() {
     let user = User::with(&[("a.txt", "one\n")]);
     let script = "rm -r \"$HOME/.takeback/workspaces\"; echo two > a.txt; exit 7";
-    let answer = user.takeback(&["run", "--", "sh", "-c", script]);
-    assert_eq!(answer.code, 7);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/lock cannot be used (locking the workspace): No such file or directory (os error 2)");
+    insta::assert_snapshot!(user.exits(7, &["run", "--", "sh", "-c", script]).err, @"takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/lock cannot be used (locking the workspace): No such file or directory (os error 2)");
 }
 
 #[test]
 fn a_folder_that_the_command_deleted_comes_back() {
     let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
     let before = user.tree();
-    let answer = user.takeback(&["run", "--", "sh", "-c", "rm -r \"$PWD\"; exit 7"]);
-    assert_eq!(answer.code, 7);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(7, &["run", "--", "sh", "-c", "rm -r \"$PWD\"; exit 7"]).err, @r"
     takeback: cannot scan FOLDER/work/: No such file or directory (os error 2)
     takeback: the folder is gone; `mkdir FOLDER/work && takeback -C FOLDER/work rewind @` brings it back
     ");
@@ -98,16 +89,12 @@ fn a_folder_that_the_command_deleted_comes_back() {
 }
 
 #[test]
-fn a_folder_that_may_have_moved_is_named_before_a_new_store_is_made() {
+fn a_possibly_moved_folder_is_named_before_a_store_is_created() {
     let user = User::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
-    assert_eq!(user.takeback(&["checkpoint", "first"]).code, 0);
+    user.succeeds(&["checkpoint", "first"]);
     let moved = user.home().join("moved");
     std::fs::rename(user.work(), &moved).expect("a folder moves");
-    let run = |args: &[&str]| {
-        let mut command = user.command(args);
-        command.current_dir(&moved);
-        user.answer_of(command, "")
-    };
+    let run = |args: &[&str]| user.takeback_in(&moved, args);
     let answer = run(&["run", "--", "true"]);
     assert_eq!(answer.code, 0);
     insta::assert_snapshot!(answer.err, @r"
@@ -127,7 +114,7 @@ fn a_command_that_changes_nothing_says_so() {
 }
 
 #[test]
-fn what_happens_while_a_command_runs_is_seen_before_it_ends() {
+fn changes_are_recorded_while_a_command_runs() {
     let user = User::with(&[("a", "1")]);
     let mut child = user
         .command(&["run", "--", "sh", "-c", "echo 2 > a; sleep 5; echo 3 > a"])
@@ -140,24 +127,19 @@ fn what_happens_while_a_command_runs_is_seen_before_it_ends() {
 }
 
 #[test]
-fn a_run_that_is_killed_leaves_its_changes_unclear_not_the_persons_next_ones() {
+fn a_killed_runs_changes_are_unclear_and_later_ones_yours() {
     let user = User::with(&[("a", "1\n"), ("b", "1\n")]);
     let mut child = user
         .command(&["run", "--", "sh", "-c", "echo 2 > a; echo ready; exec sleep 60"])
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let until = Instant::now() + Duration::from_secs(30);
-    while user.read("a") != "2\n" {
-        assert!(Instant::now() < until, "the command never wrote");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("the command writes", || user.read("a") == "2\n");
     child.kill().expect("it can be killed");
     assert_eq!(child.wait().expect("it ends").signal(), Some(9));
     user.takeback(&["status"]);
     user.write("b", "mine\n");
-    let shown = user.takeback(&["diff", "@", "--stat"]);
-    assert_eq!(shown.code, 0);
+    user.succeeds(&["diff", "@", "--stat"]);
     let authors: Vec<_> = user.json(&["show", "@"])["changes"]
         .as_array()
         .expect("changes")

@@ -1,5 +1,5 @@
-//! Large things, small enough for every run. With `TAKEBACK_TEST_RUNS` they are as large as can be met:
-//! half a million files, a hundred thousand in one folder, a file of 2 GB.
+//! Large trees and files, at a size that suits every run. With `TAKEBACK_TEST_RUNS` they are as large as in
+//! practice: half a million files, a hundred thousand in one folder, a file of 2 GB.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -7,26 +7,26 @@ use std::os::unix::fs::FileExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::home::{Answer, User};
+use crate::user::{Answer, User};
 
 fn scaled(usual: u64, large: u64) -> u64 {
     if std::env::var_os("TAKEBACK_TEST_RUNS").is_some() { large } else { usual }
 }
 
-/// `takeback ARGS` with no more than so much address space.
-fn within(user: &User, megabytes: u64, args: &[&str]) -> Answer {
+/// `takeback ARGS` with limited address space.
+fn with_memory_limit(user: &User, megabytes: u64, args: &[&str]) -> Answer {
     let program = user.command(args);
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("ulimit -v {}; exec \"$0\" \"$@\"", megabytes << 10));
     command.arg(program.get_program()).args(program.get_args()).current_dir(user.work());
     command.env_clear().env("HOME", user.home());
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    // Each thread would reserve 64 MB of addresses, of which it uses next to nothing.
+    // Otherwise each thread would reserve 64 MB of addresses and use almost none.
     command.env("MALLOC_ARENA_MAX", "1");
     user.answer_of(command, "")
 }
 
-/// What little memory is: less than a file of this size, and the program.
+/// The limit is smaller than a file of this size and the program together.
 const LARGE: u64 = 300;
 const LITTLE: u64 = 250;
 
@@ -47,11 +47,11 @@ fn a_large_file_is_kept_and_comes_back_in_little_memory() {
     let (large, copy) = (user.work().join("large"), user.home().join("copy"));
     let mut noise = File::open("/dev/urandom").expect("it is there").take(LARGE << 20);
     io::copy(&mut noise, &mut File::create(&large).expect("a file")).expect("it is filled");
-    // With a hole at its end: that takes no room, and time.
+    // A hole at its end takes no space, but time.
     let size = scaled(LARGE + 20, 2_000) << 20;
     File::options().write(true).open(&large).expect("it opens").set_len(size).expect("it grows");
     fs::copy(&large, &copy).expect("it is copied");
-    let first = within(&user, LITTLE, &["checkpoint", "first"]);
+    let first = with_memory_limit(&user, LITTLE, &["checkpoint", "first"]);
     assert_eq!((first.code, first.err.as_str()), (0, ""), "{first:?}");
 
     let kept = || -> u64 {
@@ -61,16 +61,16 @@ fn a_large_file_is_kept_and_comes_back_in_little_memory() {
     let before = kept();
     let file = File::options().write(true).open(&large).expect("it opens");
     file.write_all_at(b"changed", LARGE << 19).expect("it is changed");
-    assert_eq!(within(&user, LITTLE, &["checkpoint", "second"]).code, 0);
+    assert_eq!(with_memory_limit(&user, LITTLE, &["checkpoint", "second"]).code, 0);
     assert!(kept() - before < 8 << 20, "{} bytes for a change in one place", kept() - before);
 
-    let back = within(&user, LITTLE, &["rewind", "first", "--exact", "--yes"]);
+    let back = with_memory_limit(&user, LITTLE, &["rewind", "first", "--exact", "--yes"]);
     assert_eq!(back.code, 0, "{back:?}");
     let open = |path| File::open(path).expect("it opens");
     assert!(same_bytes(&open(&large), &open(&copy)));
 }
 
-/// `count` files in folders of so many, then some of them other than they were, and back.
+/// Makes `count` files in folders of `in_folder`, changes some of them, and rewinds.
 fn many(count: u64, in_folder: u64, memory: u64) {
     let user = User::new();
     let name = |number: u64| format!("d{}/{number}", number / in_folder);
@@ -80,7 +80,7 @@ fn many(count: u64, in_folder: u64, memory: u64) {
     for number in 0..count {
         fs::write(user.work().join(name(number)), number.to_string()).expect("a file");
     }
-    let first = within(&user, memory, &["checkpoint", "first"]);
+    let first = with_memory_limit(&user, memory, &["checkpoint", "first"]);
     assert_eq!(first.code, 0, "{first:?}");
     assert!(first.out.contains(&format!("{count} files")), "{first:?}");
     for number in [1, count / 2, count - 2] {
@@ -90,10 +90,10 @@ fn many(count: u64, in_folder: u64, memory: u64) {
         fs::remove_file(user.work().join(name(number))).expect("it goes");
     }
     user.write("d0/new", "new");
-    assert_eq!(within(&user, memory, &["checkpoint", "second"]).code, 0);
+    assert_eq!(with_memory_limit(&user, memory, &["checkpoint", "second"]).code, 0);
     let told = user.json(&["log", "-n", "2"]);
     assert_eq!(told[1]["filesChanged"], 6, "{told}");
-    let back = within(&user, memory, &["rewind", "first", "--exact", "--yes"]);
+    let back = with_memory_limit(&user, memory, &["rewind", "first", "--exact", "--yes"]);
     assert_eq!(back.code, 0, "{back:?}");
     assert!(!user.exists("d0/new"));
     for number in (0..count).step_by(97).chain([1, count / 2, count - 2, count - 1]) {
@@ -128,7 +128,7 @@ fn a_tree_that_changes_while_it_is_read() {
             let mut round = 1;
             while !is_over.load(Ordering::Relaxed) {
                 (0..FILES).for_each(|number| write(number, round));
-                // Whole folders come and go as well.
+                // Whole folders appear and disappear as well.
                 user.write(&format!("comes{}/x", round % 3), "x\n");
                 drop(fs::remove_dir_all(user.work().join(format!("comes{}", (round + 1) % 3))));
                 round += 1;
@@ -140,10 +140,10 @@ fn a_tree_that_changes_while_it_is_read() {
         }
         is_over.store(true, Ordering::Relaxed);
     });
-    assert_eq!(user.takeback(&["checkpoint", "quiet"]).code, 0);
+    user.succeeds(&["checkpoint", "quiet"]);
     let quiet = user.tree();
     (0..FILES).for_each(|number| write(number, 0));
-    assert_eq!(user.takeback(&["rewind", "quiet", "--exact", "--yes"]).code, 0);
+    user.succeeds(&["rewind", "quiet", "--exact", "--yes"]);
     assert_eq!(user.tree(), quiet);
-    assert_eq!(user.takeback(&["verify"]).code, 0);
+    user.succeeds(&["verify"]);
 }

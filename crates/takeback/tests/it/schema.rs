@@ -1,4 +1,4 @@
-//! Every command's JSON answer is what `docs/schema.json` says.
+//! Every command's JSON answer matches `docs/schema.json`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use serde_json::{Value, json};
 
-use crate::home::User;
+use crate::user::User;
 
-/// A command, as it is to be asked, and where the answer stands. In this order, in one folder.
+/// A definition in the schema, and the arguments whose answer must match it. Run in this order, in one folder.
 const ASKED: &[(&str, &[&str])] = &[
     ("checkpoint", &["checkpoint", "first"]),
     ("checkpoint", &["checkpoint"]),
@@ -84,7 +84,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("serve", &["serve", "--ensure", "--idle-exit", "1"]),
 ];
 
-/// What a command reads from standard input: another checkpoint each time, or the same effect.
+/// A command's standard input: another checkpoint each time, or the same effect.
 fn input(args: &[&str]) -> String {
     let files = if args.contains(&"--no-files") { "without" } else { "with" };
     let [Some(&"state"), Some(&"save")] = [args.first(), args.get(1)] else {
@@ -96,8 +96,7 @@ fn input(args: &[&str]) -> String {
     )
 }
 
-/// Commands that have no one JSON value to give (`record` answers each line), or for which a folder
-/// must have moved.
+/// Commands without a single JSON answer (`record` answers each line), or that need a moved folder.
 const NOT_ASKED: [&str; 6] = ["chat", "demo", "hook", "mcp", "record", "relocate"];
 
 /// New, changed, deleted, of every kind, with a name that is not UTF-8.
@@ -122,7 +121,7 @@ fn folder() -> User {
 }
 
 #[test]
-fn answers_are_as_the_schema_says() {
+fn answers_match_the_schema() {
     let schema = Schema::read();
     let user = folder();
     let mut seen = BTreeSet::new();
@@ -171,7 +170,7 @@ fn answers_are_as_the_schema_says() {
 }
 
 #[test]
-fn errors_and_recorded_lines_are_as_the_schema_says() {
+fn errors_and_recorded_lines_match_the_schema() {
     let schema = Schema::read();
     let user = folder();
     let refused = user.command(&["--json", "log"]).output().expect("it runs");
@@ -197,7 +196,7 @@ fn errors_and_recorded_lines_are_as_the_schema_says() {
 }
 
 #[test]
-fn every_command_is_asked() {
+fn every_command_is_tested() {
     let user = User::new();
     let listed = |above: &[&str]| -> BTreeSet<String> {
         let help = user.takeback(&[above, &["--help"]].concat()).out;
@@ -217,7 +216,7 @@ fn every_command_is_asked() {
     assert_eq!(asked, all, "a line in ASKED and an entry in docs/schema.json for each command");
 }
 
-/// Whether a path was not exact; the exact bytes must stand beside it.
+/// Whether a path was lossy; if so, its exact bytes must be given too.
 fn paths_are_exact(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().filter(|item| paths_are_exact(item)).count() > 0,
@@ -233,7 +232,7 @@ fn paths_are_exact(value: &Value) -> bool {
     }
 }
 
-/// The part of JSON Schema that `docs/schema.json` uses; a keyword that is not known here is refused.
+/// The part of JSON Schema that `docs/schema.json` uses; an unknown keyword is refused.
 struct Schema(Value);
 
 impl Schema {

@@ -1,10 +1,10 @@
-//! `takeback serve`, as another program talks to it.
+//! `takeback serve`, as its clients use it.
 
 mod clients;
 mod limits;
 mod methods;
-mod news;
 mod seed_003;
 mod socket;
-mod watching;
+mod subscriptions;
+mod watch;
 mod wire;

@@ -1,61 +1,57 @@
-//! `takeback session delete`: after a rewind, too, nothing that the session wrote is left in the store.
+//! `takeback session delete` leaves nothing that the session wrote in the store, even after a rewind.
 
-use crate::home::User;
-use crate::purge::found;
+use crate::purge::find_secrets;
+use crate::user::User;
 
 const SECRETS: [&str; 2] = ["otter-5512-written", "otter-5512-asked"];
 
-/// A session wrote a secret, and a rewind took it back. A point made by hand stays beside the rewind.
-fn rewound() -> User {
+/// A session wrote a secret, and a rewind took it back. There is also a manual point.
+fn after_a_rewind() -> User {
     let user = User::with(&[("a.txt", "base\n")]);
-    assert_eq!(user.takeback(&["checkpoint", "mine"]).code, 0);
-    let events = r#"{"event":"prompt","session":"s","message":"m","text":"write otter-5512-asked"}
-{"event":"before_tool","session":"s","call":"1","tool":"Edit","paths":["a.txt"]}"#;
-    assert_eq!(user.fed(&["record"], events).code, 0);
-    user.write("a.txt", "otter-5512-written\n");
-    let events = r#"{"event":"after_tool","session":"s","call":"1"}
-{"event":"turn_end","session":"s"}"#;
-    assert_eq!(user.fed(&["record"], events).code, 0);
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    user.succeeds(&["checkpoint", "mine"]);
+    user.agent_turn("m", "write otter-5512-asked", ("Edit", &["a.txt"]), || {
+        user.write("a.txt", "otter-5512-written\n");
+    });
+    user.succeeds(&["rewind", "@", "-y"]);
     assert_eq!(user.read("a.txt"), "base\n");
-    assert!(!found(&user.home(), &SECRETS).is_empty(), "what is looked for can be found");
+    assert!(!find_secrets(&user.home(), &SECRETS).is_empty(), "what is looked for can be found");
     user
 }
 
 #[test]
 fn nothing_is_left_and_undo_says_why_it_cannot() {
-    let user = rewound();
+    let user = after_a_rewind();
     assert_eq!(user.json(&["session", "delete", "s", "--dry-run"])["rewinds"], 1);
     let would = user.takeback(&["session", "delete", "s", "--dry-run"]);
     assert!(would.out.contains("  1 rewind could no longer be undone\n"), "{would:?}");
     let deleted = user.takeback(&["session", "delete", "s", "-y"]);
     assert_eq!(deleted.code, 0, "{}", deleted.err);
     assert!(deleted.out.ends_with("1 rewind can no longer be undone.\n"), "{deleted:?}");
-    assert_eq!(found(&user.home(), &SECRETS), []);
+    assert_eq!(find_secrets(&user.home(), &SECRETS), []);
     let undo = user.takeback(&["undo", "-y"]);
     insta::assert_snapshot!(undo.err, @"
     takeback: the last rewind cannot be undone or redone: it went with a session that was deleted
       `takeback log` lists the points that are left.
     ");
     assert_eq!(undo.code, 5);
-    assert_eq!(user.takeback(&["redo", "-y"]).code, 5);
-    assert_eq!(user.takeback(&["verify"]).code, 0);
+    user.exits(5, &["redo", "-y"]);
+    user.succeeds(&["verify"]);
     assert_eq!(user.read("a.txt"), "base\n");
 
-    // What is done from here on can be undone.
+    // Later rewinds can be undone.
     user.write("a.txt", "by hand\n");
-    assert_eq!(user.takeback(&["rewind", "mine", "--exact", "-y"]).code, 0);
+    user.succeeds(&["rewind", "mine", "--exact", "-y"]);
     assert_eq!((user.takeback(&["undo", "-y"]).code, user.read("a.txt")), (0, "by hand\n".into()));
-    assert_eq!(user.takeback(&["undo", "-y"]).code, 5);
+    user.exits(5, &["undo", "-y"]);
 }
 
 #[test]
 fn an_interrupted_deletion_is_finished_by_the_next_command() {
-    let user = rewound();
-    let bring_back = user.keep();
+    let user = after_a_rewind();
+    let restore = user.backup();
     let mut deleted = 0;
     for number in 1.. {
-        bring_back();
+        restore();
         let rule = format!("fsync,fdatasync:signal=KILL:when={number}");
         if !user.killed_unprivileged(&rule, &["session", "delete", "s", "-y"]) {
             break;
@@ -65,7 +61,7 @@ fn an_interrupted_deletion_is_finished_by_the_next_command() {
         let sessions = user.json(&["sessions"]);
         if sessions.as_array().is_some_and(Vec::is_empty) {
             deleted += 1;
-            assert_eq!(found(&user.home(), &SECRETS), [], "killed at sync {number}");
+            assert_eq!(find_secrets(&user.home(), &SECRETS), [], "killed at sync {number}");
         }
     }
     assert!(deleted > 0, "some were killed after the session was gone from the log");

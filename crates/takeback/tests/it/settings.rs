@@ -1,14 +1,14 @@
-//! What is set, by whom, and what a project may not do to you.
+//! Settings, their origin, and what a project may not change.
 
 use std::process::Command;
 
 use serde_json::json;
 
-use crate::home::User;
+use crate::user::User;
 
 const PROJECT: &str = ".takeback/settings.json";
 
-/// The lines of `config` in which something is not the default.
+/// The lines of `config` with values that are not the default.
 fn set(user: &User) -> String {
     let told = user.takeback(&["config"]).out;
     let lines: Vec<&str> = told.lines().filter(|line| !line.ends_with("default")).collect();
@@ -47,7 +47,7 @@ fn every_setting_is_listed_with_its_origin() {
 }
 
 #[test]
-fn the_environment_goes_before_the_project_and_the_project_before_your_file() {
+fn the_environment_overrides_the_project_and_the_project_your_file() {
     let user = User::new();
     user.set(r#"{"pointsPerSession": 60, "archiveDays": 8, "editCaptureMaxBytes": 5}"#);
     user.write(PROJECT, r#"{"pointsPerSession": 70, "archiveDays": 9, "shellTools": ["make"]}"#);
@@ -71,7 +71,7 @@ fn the_environment_goes_before_the_project_and_the_project_before_your_file() {
 }
 
 #[test]
-fn a_project_cannot_disarm_you() {
+fn a_project_cannot_lower_protection() {
     let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
     user.set(r#"{"pointsPerSession": 60}"#);
     user.write(
@@ -114,70 +114,52 @@ fn a_project_cannot_disarm_you() {
         11
     );
 
-    let answer = user.takeback(&["checkpoint", "first"]);
-    assert_eq!(answer.code, 0);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json: enableFileCheckpointing has no effect: a project cannot switch recording off (1 more: `takeback config`)");
+    insta::assert_snapshot!(user.succeeds(&["checkpoint", "first"]).err, @"takeback: FOLDER/work/.takeback/settings.json: enableFileCheckpointing has no effect: a project cannot switch recording off (1 more: `takeback config`)");
     insta::assert_snapshot!(user.takeback(&["config"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting home; did you mean maxHomeBytes?");
     assert_eq!(user.takeback(&["checkpoint", "-q"]).err, "");
     assert!(user.home().join(".takeback/workspaces").exists(), "the store is where it was");
-    let shell = r#"{"event":"prompt","session":"s","text":"go"}
-{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
-    assert_eq!(user.fed(&["record"], shell).code, 0);
-    std::fs::remove_dir_all(user.work().join("lib")).expect("the agent deletes it");
-    let after = r#"{"event":"after_tool","session":"s","call":"c","tool":"Bash"}
-{"event":"turn_end","session":"s"}"#;
-    assert_eq!(user.fed(&["record"], after).code, 0);
-    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    user.agent_turn("m", "go", ("Bash", &[]), || user.remove("lib"));
+    user.succeeds(&["rewind", "@", "-y"]);
     assert_eq!(user.read("lib/b.txt"), "b\n");
 }
 
-/// Whatever stands in its place, recording goes on.
+/// Recording continues, whatever is in place of the file.
 #[test]
-fn a_projects_settings_that_make_no_sense_have_no_effect() {
+fn a_projects_invalid_settings_have_no_effect() {
     let user = User::with(&[("a", "1"), (PROJECT, "{ nonsense")]);
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 0);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: key must be a string at line 1 column 3");
+    insta::assert_snapshot!(user.succeeds(&["checkpoint"]).err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: key must be a string at line 1 column 3");
     user.write(PROJECT, r#"{"archiveDays": "many"}"#);
     insta::assert_snapshot!(user.takeback(&["checkpoint"]).err, @"takeback: FOLDER/work/.takeback/settings.json: archiveDays has no effect: it must be a whole number");
     let file = user.work().join(PROJECT);
     std::fs::remove_file(&file).expect("it goes");
     assert!(Command::new("mkfifo").arg(&file).status().expect("it runs").success());
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 0);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: it is not a file");
+    insta::assert_snapshot!(user.succeeds(&["checkpoint"]).err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: it is not a file");
     std::fs::remove_dir_all(user.work().join(".takeback")).expect("it goes");
     user.write(".takeback", "not even a folder");
-    let answer = user.fed(&["record"], r#"{"event":"prompt","session":"s","text":"go"}"#);
+    let answer = user.feed(&["record"], r#"{"event":"prompt","session":"s","text":"go"}"#);
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
 }
 
 #[test]
-fn settings_that_cannot_be_read_are_not_called_wrong() {
+fn unreadable_settings_are_not_called_invalid() {
     let user = User::with(&[("a", "1")]);
     user.set("{}");
     let file = user.home().join(".takeback/settings.json");
     std::fs::remove_file(&file).expect("it goes");
     std::os::unix::fs::symlink("settings.json", &file).expect("a link to itself");
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/settings.json cannot be read: Too many levels of symbolic links (os error 40)");
+    insta::assert_snapshot!(user.exits(1, &["checkpoint"]).err, @"takeback: FOLDER/home/.takeback/settings.json cannot be read: Too many levels of symbolic links (os error 40)");
 }
 
 #[test]
-fn your_own_settings_must_make_sense() {
+fn your_own_settings_must_be_valid() {
     let user = User::with(&[("a", "1")]);
     user.set("{ nonsense");
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @"
+    insta::assert_snapshot!(user.exits(2, &["checkpoint"]).err, @"
     takeback: FOLDER/home/.takeback/settings.json is invalid: key must be a string at line 1 column 3
       Fix it or move it away.
     ");
     user.set(r#"{"archiveDays": "many"}"#);
-    let answer = user.takeback(&["log"]);
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @"
+    insta::assert_snapshot!(user.exits(2, &["log"]).err, @"
     takeback: FOLDER/home/.takeback/settings.json: archiveDays must be a whole number
       Fix the file.
     ");
@@ -206,24 +188,21 @@ fn points_made_at_any_durability_come_back() {
         let answer = user.takeback(&["rewind", level, "-y", "--exact"]);
         assert_eq!((answer.code, user.read("a").as_str()), (0, text), "{level}: {}", answer.err);
     }
-    assert_eq!(user.takeback(&["verify"]).code, 0);
+    user.succeeds(&["verify"]);
 }
 
 #[test]
 fn a_key_that_is_not_known_is_named_once_with_the_nearest() {
     let user = User::with(&[("a", "1")]);
     user.set(r#"{"pointPerSession": 3, "durability": "full", "doubleEscMs": 1}"#);
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 0);
-    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/settings.json: there is no setting pointPerSession; did you mean pointsPerSession?");
+    insta::assert_snapshot!(user.succeeds(&["checkpoint"]).err, @"takeback: FOLDER/home/.takeback/settings.json: there is no setting pointPerSession; did you mean pointsPerSession?");
     assert_eq!(user.takeback(&["-q", "checkpoint"]).err, "");
-    let answer = user.fed(&["record"], r#"{"event":"turn_end","session":"s"}"#);
+    let answer = user.feed(&["record"], r#"{"event":"turn_end","session":"s"}"#);
     assert_eq!(answer.out.lines().count(), 1, "answers are answers: {answer:?}");
     let answer = user.takeback(&["log", "--json"]);
     insta::assert_snapshot!(answer.err, @r#"{"warning":"FOLDER/home/.takeback/settings.json: there is no setting pointPerSession; did you mean pointsPerSession?"}"#);
 
-    let answer = user.takeback(&["config", "pointPerSession"]);
-    assert_eq!(answer.code, 2);
+    let answer = user.exits(2, &["config", "pointPerSession"]);
     insta::assert_snapshot!(answer.err.lines().skip(1).collect::<Vec<_>>().join("\n"), @"
     takeback: there is no setting pointPerSession
       Did you mean pointsPerSession? `takeback config` lists them.
@@ -234,9 +213,7 @@ fn a_key_that_is_not_known_is_named_once_with_the_nearest() {
 fn you_can_switch_recording_off() {
     let user = User::with(&[("a.txt", "one\n")]);
     user.set(r#"{"enableFileCheckpointing": false}"#);
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @"
+    insta::assert_snapshot!(user.exits(2, &["checkpoint"]).err, @"
     takeback: Checkpoint feature not enabled
       enableFileCheckpointing is false (FOLDER/home/.takeback/settings.json); set it to true to record again.
     ");
@@ -246,17 +223,17 @@ fn you_can_switch_recording_off() {
         (7, "out\n", "two\n")
     );
     insta::assert_snapshot!(answer.err, @"takeback: Checkpoint feature not enabled: nothing is recorded (enableFileCheckpointing is false (FOLDER/home/.takeback/settings.json); set it to true to record again.)");
-    assert_eq!(user.takeback(&["run", "--", "no-such-program"]).code, 125);
+    user.exits(125, &["run", "--", "no-such-program"]);
     let events = r#"{"event":"prompt","session":"s","text":"go"}
 {"event":"turn_end","session":"s"}"#;
-    let answer = user.fed(&["record"], events);
+    let answer = user.feed(&["record"], events);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.out, @r#"
     {"ok":false,"error":"Checkpoint feature not enabled"}
     {"ok":false,"error":"Checkpoint feature not enabled"}
     "#);
     assert!(!user.home().join(".takeback/workspaces").exists(), "nothing was recorded");
-    // A project may ask for it, and so may you for one command.
+    // The user can enable it for one command.
     let mut command = user.command(&["checkpoint"]);
     command.env("TAKEBACK_ENABLE_FILE_CHECKPOINTING", "true");
     assert_eq!(user.answer_of(command, "").code, 0);
@@ -266,18 +243,16 @@ fn you_can_switch_recording_off() {
 }
 
 #[test]
-fn how_much_is_kept_is_as_set_and_no_less_for_a_project() {
+fn retention_settings_apply_and_a_project_cannot_lower_them() {
     let user =
         User::with(&[("a", "1"), (PROJECT, r#"{"pointsPerSession": 1, "archiveDays": 30}"#)]);
     user.set(r#"{"pointsPerSession": 2, "archiveDays": 9}"#);
     for n in 0..4 {
         let event = format!(r#"{{"event":"prompt","session":"s","text":"{n}"}}"#);
-        assert_eq!(user.fed(&["record"], &event).code, 0);
+        user.record(&event);
     }
-    assert_eq!(user.takeback(&["cleanup"]).code, 0);
-    let kept: Vec<_> = user.json(&["log"]).as_array().expect("a list").to_vec();
-    let kept: Vec<_> = kept.iter().map(|point| &point["description"]).collect();
-    assert_eq!(kept, ["3", "2"]);
+    user.succeeds(&["cleanup"]);
+    assert_eq!(user.descriptions(), ["3", "2"]);
     assert_eq!(user.json(&["session", "archive", "s"])["keptDays"], 30);
 }
 
@@ -286,7 +261,7 @@ fn a_projects_settings_cannot_flood_you() {
     let user = User::with(&[("a", "1")]);
     let keys: Vec<String> = (0..30_000).map(|n| format!(r#""unknown-{n:05}": 1"#)).collect();
     user.write(PROJECT, &format!("{{{}}}", keys.join(",")));
-    assert_eq!(user.takeback(&["checkpoint", "-q"]).code, 0);
+    user.succeeds(&["checkpoint", "-q"]);
     insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting unknown-00000; did you mean maxHomeBytes? (5 more: `takeback config`)");
     let answer = user.takeback(&["config"]);
     assert_eq!(answer.err.lines().count(), 6, "{}", answer.err);

@@ -1,15 +1,15 @@
-//! An agent's state: saved step by step, looked at, gone back to with the files.
+//! An agent's state: saved step by step, inspected, and rolled back with the files.
 
-mod beginning;
+mod first_step;
+mod inspection;
 mod json_files;
-mod looking;
 mod recovery;
 pub(crate) mod rollback;
-mod saving;
+mod save;
 
 use serde_json::{Value, json};
 
-use crate::home::{Answer, User};
+use crate::user::{Answer, User, column};
 
 /// A checkpoint of `e`, with these fields besides or instead.
 fn checkpoint(step: u32, with: &Value) -> String {
@@ -28,7 +28,7 @@ fn checkpoint(step: u32, with: &Value) -> String {
 
 impl User {
     fn save(&self, step: u32, with: &Value) -> Answer {
-        self.fed(&["state", "save"], &checkpoint(step, with))
+        self.feed(&["state", "save"], &checkpoint(step, with))
     }
 
     /// Steps 1 to `last`, each with its own state.
@@ -40,16 +40,14 @@ impl User {
     }
 
     /// A JSON answer to a command that reads `input`, ids and times as they are.
-    fn fed_json(&self, args: &[&str], input: &str) -> Value {
-        let answer = self.fed(&[args, &["--json"]].concat(), input);
+    fn feed_json(&self, args: &[&str], input: &str) -> Value {
+        let answer = self.feed(&[args, &["--json"]].concat(), input);
         assert_eq!(answer.code, 0, "{answer:?}");
         serde_json::from_str(&answer.out).expect("JSON")
     }
 
-    /// The ids that a list has.
-    fn ids(&self, args: &[&str]) -> Vec<String> {
-        let listed = self.json(&[&["state", "list"], args].concat());
-        let ids = listed.as_array().expect("a list").iter();
-        ids.map(|one| one["id"].as_str().expect("an id").to_owned()).collect()
+    /// The ids in a list.
+    fn ids(&self, args: &[&str]) -> Vec<Value> {
+        column(&self.json(&[&["state", "list"], args].concat()), "id")
     }
 }

@@ -1,20 +1,18 @@
-//! Which folders are protected, forgetting one, and telling that one has moved.
+//! `workspaces`, `forget` and `relocate`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::home::User;
-use crate::terminal::on_a_terminal;
+use crate::user::User;
 
 /// A user whose agent has changed `a.txt` and deleted `lib`.
 fn after_an_agent() -> User {
     let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
-    let answer = user.takeback(&["-q", "run", "--", "sh", "-c", "echo two > a.txt; rm -r lib"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.succeeds(&["-q", "run", "--", "sh", "-c", "echo two > a.txt; rm -r lib"]);
     user
 }
 
-/// Moves the user's folder away; where it is now.
+/// Moves the user's folder, and returns its new path.
 fn move_away(user: &User, name: &str) -> PathBuf {
     let new = user.work().with_file_name(name);
     fs::rename(user.work(), &new).expect("it moves");
@@ -36,13 +34,9 @@ fn stores(user: &User) -> Vec<String> {
 /// Sizes depend on the file system.
 fn without_sizes(text: &str) -> String {
     let words: Vec<&str> = text.split_inclusive([' ', '\n']).collect();
-    let mut told = String::new();
-    for (at, word) in words.iter().enumerate() {
-        let unit =
-            words.get(at + 1).is_some_and(|next| next.trim_end().trim_end_matches('.') == "KB");
-        told.push_str(if unit { "N " } else { word });
-    }
-    told
+    let is_unit = |next: &&str| next.trim_end().trim_end_matches('.') == "KB";
+    let word = |at: usize| if words.get(at + 1).is_some_and(is_unit) { "N " } else { words[at] };
+    (0..words.len()).map(word).collect()
 }
 
 #[test]
@@ -75,27 +69,21 @@ fn the_protected_folders_are_listed() {
 #[test]
 fn a_folder_is_forgotten_and_its_files_stay() {
     let user = after_an_agent();
-    let answer = user.takeback(&["forget"]);
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(2, &["forget"]).err, @r"
     takeback: this deletes what was recorded and needs confirmation
       Run it in a terminal, or pass -y; --dry-run shows what it would do.
     ");
-    let answer = user.takeback(&["forget", "--dry-run"]);
-    assert_eq!(answer.code, 0);
+    let answer = user.succeeds(&["forget", "--dry-run"]);
     insta::assert_snapshot!(without_sizes(&answer.out), @r"
     Delete the history of FOLDER/work: 1 point, N KB.
     Your files are not touched; earlier changes can no longer be taken back.
     ");
     assert_eq!(user.takeback(&["log"]).code, 0, "it is all there");
-    let answer = user.takeback(&["forget", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    let answer = user.succeeds(&["forget", "-y"]);
     insta::assert_snapshot!(without_sizes(&answer.out), @"Deleted the history of FOLDER/work  1 point, N KB");
-    assert_eq!(user.takeback(&["log"]).code, 10);
+    user.exits(10, &["log"]);
     assert_eq!((user.read("a.txt").as_str(), stores(&user).len()), ("two\n", 0));
-    let answer = user.takeback(&["forget", "-y"]);
-    assert_eq!(answer.code, 10);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(10, &["forget", "-y"]).err, @r"
     takeback: FOLDER/work is not protected
       `takeback workspaces` lists the folders that are.
     ");
@@ -104,16 +92,16 @@ fn a_folder_is_forgotten_and_its_files_stay() {
 #[test]
 fn forgetting_asks_on_a_terminal() {
     let user = after_an_agent();
-    let (screen, code) = on_a_terminal(&user, &["forget"], "[y/N]", "\r");
-    assert_eq!(code, 5, "{}", screen.screen().contents());
-    assert_eq!(user.takeback(&["log"]).code, 0);
-    let (screen, code) = on_a_terminal(&user, &["forget"], "[y/N]", "y\r");
-    assert_eq!(code, 0, "{}", screen.screen().contents());
-    assert_eq!(user.takeback(&["log"]).code, 10);
+    let ran = user.terminal(80, 70).run(&["forget"], "[y/N]", "\r");
+    assert_eq!(ran.code, 5, "{}", ran.shown());
+    user.succeeds(&["log"]);
+    let ran = user.terminal(80, 70).run(&["forget"], "[y/N]", "y\r");
+    assert_eq!(ran.code, 0, "{}", ran.shown());
+    user.exits(10, &["log"]);
 }
 
 #[test]
-fn only_the_folder_that_is_named_is_forgotten_also_if_it_is_gone() {
+fn only_the_named_folder_is_forgotten_even_if_it_no_longer_exists() {
     let user = after_an_agent();
     fs::create_dir(user.work().join("sub")).expect("a folder");
     assert_eq!(user.takeback(&["forget", "sub", "-y"]).code, 10, "not the one around it");
@@ -122,9 +110,7 @@ fn only_the_folder_that_is_named_is_forgotten_also_if_it_is_gone() {
     fs::remove_dir(&old).expect("it goes");
     fs::create_dir(old.with_file_name("here")).expect("a folder");
     let here = old.with_file_name("here");
-    let mut command = user.command(&["forget", old.to_str().expect("utf-8"), "-y"]);
-    command.current_dir(&here);
-    let answer = user.answer_of(command, "");
+    let answer = user.takeback_in(&here, &["forget", old.to_str().expect("utf-8"), "-y"]);
     assert_eq!((answer.code, stores(&user).len()), (0, 0), "{answer:?}");
 }
 
@@ -144,30 +130,24 @@ fn a_store_in_use_is_not_forgotten_and_does_not_move() {
     let user = after_an_agent();
     let lock = fs::File::open(user.store().join("lock")).expect("a lock");
     lock.lock_shared().expect("another process records");
-    let answer = user.takeback(&["forget", "-y"]);
-    assert_eq!(answer.code, 11);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(11, &["forget", "-y"]).err, @r"
     takeback: another command has the workspace locked
       Wait until it is done, then try again.
     ");
     let (old, new) = (user.work(), move_away(&user, "moved"));
     fs::remove_dir(&old).expect("it goes");
-    let mut command = user.command(&["relocate", old.to_str().expect("utf-8")]);
-    command.current_dir(&new);
-    assert_eq!(user.answer_of(command, "").code, 11);
+    assert_eq!(user.takeback_in(&new, &["relocate", old.to_str().expect("utf-8")]).code, 11);
 }
 
 #[test]
 fn a_rewind_that_is_not_finished_is_not_forgotten() {
     let user = after_an_agent();
     user.write(".takeback/stage-00000000000000ff/new-0", "a user's bytes");
-    let answer = user.takeback(&["forget", "-y"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(1, &["forget", "-y"]).err, @r"
     takeback: a rewind in FOLDER/work is not finished
       `takeback recover` finishes it; keep or remove what is then left in FOLDER/work/.takeback.
     ");
-    assert_eq!(user.takeback(&["log"]).code, 0);
+    user.succeeds(&["log"]);
 }
 
 #[test]
@@ -176,11 +156,7 @@ fn a_folder_that_moved_keeps_its_history() {
     let old = user.work();
     let new = move_away(&user, "moved");
     fs::remove_dir(&old).expect("it goes");
-    let there = |args: &[&str]| {
-        let mut command = user.command(args);
-        command.current_dir(&new);
-        user.answer_of(command, "")
-    };
+    let there = |args: &[&str]| user.takeback_in(&new, args);
     let old = old.to_str().expect("utf-8");
     let answer = there(&["relocate", old, "--dry-run"]);
     insta::assert_snapshot!(answer.out, @"Would reconnect the store to FOLDER/moved  before: FOLDER/work");
@@ -196,14 +172,11 @@ fn a_folder_that_moved_keeps_its_history() {
     assert_eq!(read("a.txt"), "two\n");
     assert_eq!(there(&["verify"]).code, 0);
     assert_eq!(stores(&user).len(), 1);
-    assert_eq!(
-        user.command(&["workspaces"]).current_dir(&new).status().expect("it runs").code(),
-        Some(0)
-    );
+    assert_eq!(there(&["workspaces"]).code, 0);
     assert_eq!(there(&["relocate", old]).code, 10, "it no longer exists");
 }
 
-/// Cut off between its two steps, it is finished by saying it again.
+/// If it is interrupted between its two steps, the same command finishes it.
 #[test]
 fn an_interrupted_relocate_is_finished_by_the_next() {
     let user = after_an_agent();
@@ -212,40 +185,28 @@ fn an_interrupted_relocate_is_finished_by_the_next() {
     fs::remove_dir(&old).expect("it goes");
     fs::write(store.join("root"), fs::canonicalize(&new).expect("there").to_str().expect("utf-8"))
         .expect("the first step");
-    let mut command = user.command(&["relocate", old.to_str().expect("utf-8")]);
-    command.current_dir(&new);
-    assert_eq!(user.answer_of(command, "").code, 0);
-    let mut command = user.command(&["log"]);
-    command.current_dir(&new);
-    assert_eq!(user.answer_of(command, "").code, 0);
+    assert_eq!(user.takeback_in(&new, &["relocate", old.to_str().expect("utf-8")]).code, 0);
+    assert_eq!(user.takeback_in(&new, &["log"]).code, 0);
 }
 
 #[test]
-fn moves_that_make_no_sense_are_refused() {
+fn invalid_moves_are_refused() {
     let user = after_an_agent();
     let new = user.work().with_file_name("new");
     fs::create_dir(&new).expect("a folder");
     let old = user.work().to_str().expect("utf-8").to_owned();
-    let answer = user.takeback(&in_folder(&new, &["relocate", &old]));
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(2, &in_folder(&new, &["relocate", &old])).err, @r"
     takeback: FOLDER/work is still there and protected
       Only the store of a moved folder can be relocated.
     ");
-    let answer = user.takeback(&in_folder(&new, &["relocate", "nowhere"]));
-    assert_eq!(answer.code, 10);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(10, &in_folder(&new, &["relocate", "nowhere"])).err, @r"
     takeback: FOLDER/new/nowhere is not protected
       `takeback workspaces` lists the folders that are.
     ");
     user.takeback(&in_folder(&new, &["checkpoint"]));
     let gone = user.work().with_file_name("gone");
     fs::rename(user.work(), &gone).expect("it moves");
-    let run = |args: &[&str]| {
-        let mut command = user.command(args);
-        command.current_dir(&new);
-        user.answer_of(command, "")
-    };
+    let run = |args: &[&str]| user.takeback_in(&new, args);
     let answer = run(&["relocate", &old]);
     assert_eq!(answer.code, 2);
     insta::assert_snapshot!(answer.err, @r"
@@ -266,9 +227,7 @@ fn a_command_in_a_folder_that_moved_says_what_to_do() {
         let new = user.work().with_file_name(to);
         fs::create_dir_all(new.parent().expect("a folder")).expect("folders");
         fs::rename(user.work(), &new).expect("it moves");
-        let mut command = user.command(&["log"]);
-        command.current_dir(&new);
-        let answer = user.answer_of(command, "");
+        let answer = user.takeback_in(&new, &["log"]);
         fs::rename(&new, user.work()).expect("it moves back");
         assert_eq!(answer.code, 10);
         answer.err
@@ -289,12 +248,10 @@ fn a_command_in_a_folder_that_moved_says_what_to_do() {
       `takeback run -- CMD` or `takeback checkpoint` protects this folder.
       If FOLDER/work has moved here: `takeback relocate FOLDER/work`.
     ");
-    let mut command = user.command(&["log"]);
     let other = user.work().with_file_name("other");
     fs::create_dir(&other).expect("a folder");
     fs::rename(user.work(), user.work().with_file_name("gone")).expect("it moves");
-    command.current_dir(&other);
-    let answer = user.answer_of(command, "");
+    let answer = user.takeback_in(&other, &["log"]);
     assert!(!answer.err.contains("relocate"), "another folder altogether: {answer:?}");
 }
 
@@ -305,9 +262,7 @@ fn a_repository_that_moved_is_known_by_its_commit() {
     let new = user.work().with_file_name("renamed");
     fs::rename(user.work(), &new).expect("it moves");
     fs::create_dir(new.join("sub")).expect("a folder");
-    let mut command = user.command(&["log"]);
-    command.current_dir(new.join("sub"));
-    let answer = user.answer_of(command, "");
+    let answer = user.takeback_in(&new.join("sub"), &["log"]);
     assert_eq!(answer.code, 10);
     insta::assert_snapshot!(answer.err, @r"
     takeback: FOLDER/renamed is not protected

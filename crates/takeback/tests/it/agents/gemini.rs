@@ -2,103 +2,70 @@
 
 use std::process::Command;
 use std::time::Duration;
-use takeback_agents::{AgentKind, GEMINI};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::desk::Desk;
-use super::stories;
-use super::terminal::Seated;
-use super::{Conversation, Driven, absolute, calls, is_taken_back_and_yours_stays};
-use crate::chat::seat::ESC;
+use super::setup::AgentSetup;
+use super::terminal::TerminalDriver;
+use super::{AgentDriver, Conversation, calls};
+use crate::pty::ESC;
 
-struct Gemini;
-
-impl Driven for Gemini {
-    const AGENT: &'static AgentKind = &GEMINI;
-
-    fn settle(desk: &Desk) {
+static GEMINI: AgentDriver = AgentDriver {
+    kind: &takeback_agents::GEMINI,
+    configure: |setup| {
         let settings = json!({
             "security": {"auth": {"selectedType": "gemini-api-key"}},
             "privacy": {"usageStatisticsEnabled": false},
         });
-        desk.settle(".gemini/settings.json", &settings.to_string());
-        desk.init(Self::AGENT);
-    }
-
-    fn ask(desk: &Desk, conversation: Conversation, prompt: &str) -> Command {
-        let mut command = program(desk);
+        setup.write_home(".gemini/settings.json", &settings.to_string());
+        setup.init();
+    },
+    command: |setup, conversation, prompt| {
+        let mut command = program(setup);
         command.args(["--yolo", "--skip-trust"]);
-        if conversation == Conversation::Goes {
+        if conversation == Conversation::Continued {
             command.args(["--resume", "latest"]);
         }
         command.args(["-p", prompt]);
         command
-    }
-
-    fn write(desk: &Desk, path: &str, text: &str) -> Vec<Value> {
-        calls("write_file", &json!({"file_path": absolute(desk, path), "content": text}))
-    }
-
-    fn replace(_: &Desk, path: &str, line: &str, with: &str) -> Vec<Value> {
+    },
+    write: |setup, path, text| {
+        calls("write_file", &json!({"file_path": setup.absolute(path), "content": text}))
+    },
+    replace: |_, path, line, with| {
         let input = json!({
             "file_path": path, "old_string": line, "new_string": with, "instruction": "replace it",
         });
         calls("replace", &input)
-    }
+    },
+    run: |command| calls("run_shell_command", &json!({"command": command})),
+    terminal: TerminalDriver {
+        command: |setup| {
+            let mut command = program(setup);
+            command.arg("--skip-trust");
+            command
+        },
+        ready: "Type your message",
+        question: "Allow",
+        allow: "1",
+        refuse_command: ESC,
+        refuse_edit: ESC,
+        stop: &[ESC],
+        stopped: "cancelled",
+    },
+};
 
-    fn run(command: &str) -> Vec<Value> {
-        calls("run_shell_command", &json!({"command": command}))
-    }
-}
-
-impl Seated for Gemini {
-    const TAKES_A_PROMPT: &'static str = "Type your message";
-    const ASKS: &'static str = "Allow";
-    const ALLOW: &'static str = "1";
-    const REFUSE: [&'static str; 2] = [ESC, ESC];
-    const STOP: &'static [&'static str] = &[ESC];
-    const STOPPED: &'static str = "cancelled";
-
-    fn sit(desk: &Desk) -> Command {
-        let mut command = program(desk);
-        command.arg("--skip-trust");
-        command
-    }
-}
-
-fn program(desk: &Desk) -> Command {
-    let mut command = desk.program();
-    command.env("GOOGLE_GEMINI_BASE_URL", desk.model.url()).env("GEMINI_API_KEY", "dummy");
+fn program(setup: &AgentSetup) -> Command {
+    let mut command = setup.program();
+    command.env("GOOGLE_GEMINI_BASE_URL", setup.model.url()).env("GEMINI_API_KEY", "dummy");
     command
 }
 
-#[test]
-fn a_session_of_gemini_is_taken_back_and_yours_stays() {
-    is_taken_back_and_yours_stays::<Gemini>();
-}
-
-#[test]
-fn a_command_that_you_refuse_wrote_nothing() {
-    stories::a_refused_command_wrote_nothing::<Gemini>(Duration::ZERO);
-}
-
-#[test]
-fn a_deleted_store_is_shown() {
-    stories::a_deleted_store_is_shown::<Gemini>();
-}
-
-#[test]
-fn an_edit_that_you_refuse_wrote_nothing() {
-    stories::a_refused_edit_wrote_nothing::<Gemini>();
-}
-
-#[test]
-fn a_command_that_you_stop_is_taken_back() {
-    stories::a_stopped_command_is_taken_back::<Gemini>();
-}
-
-#[test]
-fn while_a_command_waits_the_changes_are_yours() {
-    stories::while_a_command_waits_the_changes_are_yours::<Gemini>();
+scenarios! { GEMINI =>
+    a_session_is_taken_back_and_yours_stays,
+    a_refused_command_wrote_nothing(Duration::ZERO),
+    a_deleted_store_is_shown,
+    a_refused_edit_wrote_nothing,
+    a_stopped_command_is_taken_back,
+    while_a_command_waits_the_changes_are_yours,
 }

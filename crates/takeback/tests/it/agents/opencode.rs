@@ -3,121 +3,92 @@
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use takeback_agents::{AgentKind, HookProgram, OPENCODE, add_hooks};
+use serde_json::json;
+use takeback_agents::{HookProgram, add_hooks};
 
-use super::desk::Desk;
-use super::stories;
-use super::terminal::Seated;
-use super::{Conversation, Driven, absolute, calls, is_taken_back_and_yours_stays};
-use crate::chat::seat::{ENTER, ESC};
+use super::setup::AgentSetup;
+use super::terminal::TerminalDriver;
+use super::{AgentDriver, Conversation, calls};
+use crate::pty::{ENTER, ESC};
 
-struct Opencode;
-
-impl Driven for Opencode {
-    const AGENT: &'static AgentKind = &OPENCODE;
-
-    fn settle(desk: &Desk) {
-        let folder = ".config/opencode";
-        let provider = json!({
-            "npm": "@ai-sdk/openai-compatible",
-            "name": "scripted",
-            "options": {"baseURL": format!("{}/v1", desk.model.url()), "apiKey": "dummy"},
-            "models": {"scripted": {"name": "scripted"}},
-        });
-        let config = json!({
-            "autoupdate": false,
-            "model": "scripted/scripted",
-            "small_model": "scripted/scripted",
-            "provider": {"scripted": provider},
-            // Without a person before its terminal, `--auto` allows everything.
-            "permission": {"bash": "ask", "edit": "ask"},
-        });
-        desk.settle(&format!("{folder}/opencode.json"), &config.to_string());
-        // The server goes soon after the test.
-        let ensure = r#""serve", "--ensure""#;
-        let program = HookProgram { word: env!("CARGO_BIN_EXE_takeback"), runs: &|_| true };
-        let plugin = add_hooks(&OPENCODE, None, &program).expect("a plugin").expect("a new one");
-        let plugin = String::from_utf8(plugin).expect("text");
-        assert!(plugin.contains(ensure));
-        let plugin = plugin.replace(ensure, &format!(r#"{ensure}, "--idle-exit", "10""#));
-        desk.settle(&format!("{folder}/plugins/takeback.js"), &plugin);
-    }
-
-    fn ask(desk: &Desk, conversation: Conversation, prompt: &str) -> Command {
-        let mut command = program(desk);
+static OPENCODE: AgentDriver = AgentDriver {
+    kind: &takeback_agents::OPENCODE,
+    configure,
+    command: |setup, conversation, prompt| {
+        let mut command = program(setup);
         command.args(["run", "--auto"]);
-        if conversation == Conversation::Goes {
+        if conversation == Conversation::Continued {
             command.arg("--continue");
         }
         command.args(words(prompt));
         command
-    }
-
-    fn write(desk: &Desk, path: &str, text: &str) -> Vec<Value> {
-        calls("write", &json!({"filePath": absolute(desk, path), "content": text}))
-    }
-
-    fn replace(desk: &Desk, path: &str, line: &str, with: &str) -> Vec<Value> {
-        let path = absolute(desk, path);
-        let mut says = calls("read", &json!({"filePath": path}));
+    },
+    write: |setup, path, text| {
+        calls("write", &json!({"filePath": setup.absolute(path), "content": text}))
+    },
+    replace: |setup, path, line, with| {
+        let path = setup.absolute(path);
         let edit = json!({"filePath": path, "oldString": line, "newString": with});
-        says.extend(calls("edit", &edit));
-        says
-    }
+        [calls("read", &json!({"filePath": path})), calls("edit", &edit)].concat()
+    },
+    run: |command| calls("bash", &json!({"command": command, "description": "a command"})),
+    terminal: TerminalDriver {
+        command: program,
+        ready: "Ask anything",
+        question: "Permission required",
+        allow: ENTER,
+        refuse_command: ESC,
+        refuse_edit: ESC,
+        stop: &[ESC, ESC],
+        stopped: "interrupted",
+    },
+};
 
-    fn run(command: &str) -> Vec<Value> {
-        calls("bash", &json!({"command": command, "description": "a command"}))
-    }
+fn configure(setup: &AgentSetup) {
+    let folder = ".config/opencode";
+    let provider = json!({
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "scripted",
+        "options": {"baseURL": format!("{}/v1", setup.model.url()), "apiKey": "dummy"},
+        "models": {"scripted": {"name": "scripted"}},
+    });
+    let config = json!({
+        "autoupdate": false,
+        "model": "scripted/scripted",
+        "small_model": "scripted/scripted",
+        "provider": {"scripted": provider},
+        // `--auto` allows everything where there is no terminal.
+        "permission": {"bash": "ask", "edit": "ask"},
+    });
+    setup.write_home(&format!("{folder}/opencode.json"), &config.to_string());
+    let program = HookProgram { word: env!("CARGO_BIN_EXE_takeback"), runs: &|_| true };
+    let plugin =
+        add_hooks(setup.driver.kind, None, &program).expect("a plugin").expect("a new one");
+    let plugin = String::from_utf8(plugin).expect("text");
+    // So that the server ends soon after the test.
+    let ensure = r#""serve", "--ensure""#;
+    assert!(plugin.contains(ensure));
+    let plugin = plugin.replace(ensure, &format!(r#"{ensure}, "--idle-exit", "10""#));
+    setup.write_home(&format!("{folder}/plugins/takeback.js"), &plugin);
 }
 
-impl Seated for Opencode {
-    const TAKES_A_PROMPT: &'static str = "Ask anything";
-    const ASKS: &'static str = "Permission required";
-    const ALLOW: &'static str = ENTER;
-    const REFUSE: [&'static str; 2] = [ESC, ESC];
-    const STOP: &'static [&'static str] = &[ESC, ESC];
-    const STOPPED: &'static str = "interrupted";
-
-    fn sit(desk: &Desk) -> Command {
-        program(desk)
-    }
-}
-
-fn program(desk: &Desk) -> Command {
-    let mut command = desk.program();
+fn program(setup: &AgentSetup) -> Command {
+    let mut command = setup.program();
     command.env("OPENCODE_DISABLE_AUTOUPDATE", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1");
     command
 }
 
-/// A word with a space in it would be put between quotes.
+/// opencode quotes arguments that contain a space.
 fn words(prompt: &str) -> [String; 4] {
-    let (said, script) = prompt.split_once(" <<LAB ").expect("a script");
+    let (text, script) = prompt.split_once(" <<LAB ").expect("a script");
     let script = script.strip_suffix(" LAB>>").expect("its end").replace(' ', "\\u0020");
-    [said.to_owned(), "<<LAB".to_owned(), script, "LAB>>".to_owned()]
+    [text.to_owned(), "<<LAB".to_owned(), script, "LAB>>".to_owned()]
 }
 
-#[test]
-fn a_session_of_opencode_is_taken_back_and_yours_stays() {
-    is_taken_back_and_yours_stays::<Opencode>();
-}
-
-#[test]
-fn while_a_command_waits_the_changes_are_yours() {
-    stories::while_a_command_waits_the_changes_are_yours::<Opencode>();
-}
-
-#[test]
-fn a_command_that_you_refuse_wrote_nothing() {
-    stories::a_refused_command_wrote_nothing::<Opencode>(Duration::ZERO);
-}
-
-#[test]
-fn an_edit_that_you_refuse_wrote_nothing() {
-    stories::a_refused_edit_wrote_nothing::<Opencode>();
-}
-
-#[test]
-fn a_command_that_you_stop_is_taken_back() {
-    stories::a_stopped_command_is_taken_back::<Opencode>();
+scenarios! { OPENCODE =>
+    a_session_is_taken_back_and_yours_stays,
+    while_a_command_waits_the_changes_are_yours,
+    a_refused_command_wrote_nothing(Duration::ZERO),
+    a_refused_edit_wrote_nothing,
+    a_stopped_command_is_taken_back,
 }

@@ -1,89 +1,64 @@
 //! Qwen Code.
 
 use std::process::Command;
-use takeback_agents::{AgentKind, QWEN};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::desk::Desk;
-use super::stories;
-use super::terminal::Seated;
-use super::{Conversation, Driven, absolute, calls, is_taken_back_and_yours_stays};
-use crate::chat::seat::ESC;
+use super::setup::AgentSetup;
+use super::terminal::TerminalDriver;
+use super::{AgentDriver, Conversation, calls};
+use crate::pty::ESC;
 
-struct Qwen;
-
-impl Driven for Qwen {
-    const AGENT: &'static AgentKind = &QWEN;
-
-    fn settle(desk: &Desk) {
-        desk.init(Self::AGENT);
-    }
-
-    fn ask(desk: &Desk, conversation: Conversation, prompt: &str) -> Command {
-        let mut command = program(desk);
+static QWEN: AgentDriver = AgentDriver {
+    kind: &takeback_agents::QWEN,
+    configure: AgentSetup::init,
+    command: |setup, conversation, prompt| {
+        let mut command = program(setup);
         command.arg("--yolo");
-        if conversation == Conversation::Goes {
+        if conversation == Conversation::Continued {
             command.arg("--continue");
         }
         command.arg(prompt);
         command
-    }
-
-    fn write(desk: &Desk, path: &str, text: &str) -> Vec<Value> {
-        calls("write_file", &json!({"file_path": absolute(desk, path), "content": text}))
-    }
-
-    fn replace(desk: &Desk, path: &str, line: &str, with: &str) -> Vec<Value> {
-        let path = absolute(desk, path);
+    },
+    write: |setup, path, text| {
+        calls("write_file", &json!({"file_path": setup.absolute(path), "content": text}))
+    },
+    replace: |setup, path, line, with| {
+        let path = setup.absolute(path);
         let edit = json!({"file_path": path, "old_string": line, "new_string": with});
-        // It edits only what it has read.
-        let mut says = calls("read_file", &json!({"file_path": path}));
-        says.extend(calls("edit", &edit));
-        says
-    }
+        // It edits only files that it has read.
+        [calls("read_file", &json!({"file_path": path})), calls("edit", &edit)].concat()
+    },
+    run: |command| calls("run_shell_command", &json!({"command": command, "is_background": false})),
+    terminal: TerminalDriver {
+        command: |setup| {
+            let mut command = program(setup);
+            command.args(["--approval-mode", "default"]);
+            command
+        },
+        ready: "Type your message",
+        question: "Allow execution",
+        allow: "1",
+        refuse_command: ESC,
+        refuse_edit: ESC,
+        stop: &[ESC],
+        stopped: "cancelled",
+    },
+};
 
-    fn run(command: &str) -> Vec<Value> {
-        calls("run_shell_command", &json!({"command": command, "is_background": false}))
-    }
-}
-
-impl Seated for Qwen {
-    const TAKES_A_PROMPT: &'static str = "Type your message";
-    const ASKS: &'static str = "Allow execution";
-    const ALLOW: &'static str = "1";
-    const REFUSE: [&'static str; 2] = [ESC, ESC];
-    const STOP: &'static [&'static str] = &[ESC];
-    const STOPPED: &'static str = "cancelled";
-
-    fn sit(desk: &Desk) -> Command {
-        let mut command = program(desk);
-        command.args(["--approval-mode", "default"]);
-        command
-    }
-}
-
-fn program(desk: &Desk) -> Command {
-    let mut command = desk.program();
+fn program(setup: &AgentSetup) -> Command {
+    let mut command = setup.program();
     command
-        .env("OPENAI_BASE_URL", format!("{}/v1", desk.model.url()))
+        .env("OPENAI_BASE_URL", format!("{}/v1", setup.model.url()))
         .env("OPENAI_API_KEY", "dummy")
         .env("OPENAI_MODEL", "scripted")
         .args(["--auth-type", "openai"]);
     command
 }
 
-#[test]
-fn a_session_of_qwen_is_taken_back_and_yours_stays() {
-    is_taken_back_and_yours_stays::<Qwen>();
-}
-
-#[test]
-fn a_command_that_you_stop_is_taken_back() {
-    stories::a_stopped_command_is_taken_back::<Qwen>();
-}
-
-#[test]
-fn while_a_command_waits_for_you_the_changes_are_yours() {
-    stories::while_a_command_waits_the_changes_are_yours::<Qwen>();
+scenarios! { QWEN =>
+    a_session_is_taken_back_and_yours_stays,
+    a_stopped_command_is_taken_back,
+    while_a_command_waits_the_changes_are_yours,
 }

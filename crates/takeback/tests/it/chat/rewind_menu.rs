@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::seat::{DOWN, ENTER, ESC, Place, Seat};
-use crate::home::User;
-use crate::unclear::after_two_commands;
+use crate::pty::{DOWN, ENTER, ESC, Terminal};
+use crate::unclear_authors::after_two_commands;
+use crate::user::User;
 
 /// Two prompts: the first changed `a.txt`, the second changed it again and created `b.txt`; then the user
 /// wrote `mine.txt`.
@@ -17,81 +17,71 @@ fn after_two_prompts() -> User {
 }
 
 fn agent_writes(user: &User, number: u32, prompt: &str, files: &[(&str, &str)]) {
-    let record = |event: serde_json::Value| {
-        let answer = user.fed(&["record"], &event.to_string());
-        assert_eq!(answer.code, 0, "{answer:?}");
-    };
     let paths: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
-    let (message, call) = (format!("m{number}"), format!("c{number}"));
-    record(json!({ "event": "prompt", "session": "s", "message": message, "text": prompt }));
-    record(json!({ "event": "before_tool", "session": "s", "call": call, "tool": "Edit",
-        "paths": paths }));
-    for (path, text) in files {
-        user.write(path, text);
-    }
-    record(json!({ "event": "after_tool", "session": "s", "call": call }));
-    record(json!({ "event": "turn_end", "session": "s" }));
+    user.agent_turn(&format!("m{number}"), prompt, ("Edit", &paths), || {
+        files.iter().for_each(|(path, text)| user.write(path, text));
+    });
 }
 
-fn sits(user: &User, flags: &[&str]) -> Seat {
-    let mut seat = Place::of(user).sit(&[&["rewind"], flags].concat());
-    seat.sees("Checkpoints").sees("> 0 (current)");
-    seat
+fn opens(user: &User, flags: &[&str]) -> Terminal {
+    let mut menu = user.terminal(80, 24).start(&[&["rewind"], flags].concat());
+    menu.sees("Checkpoints").sees("> 0 (current)");
+    menu
 }
 
 fn files(user: &User) -> (String, bool, String) {
     (user.read("a.txt"), user.exists("b.txt"), user.read("mine.txt"))
 }
 
-fn are(a: &str, b: bool, mine: &str) -> (String, bool, String) {
+fn expected(a: &str, b: bool, mine: &str) -> (String, bool, String) {
     (a.to_owned(), b, mine.to_owned())
 }
 
 #[test]
-fn a_point_is_chosen_and_gone_back_to() {
+fn a_chosen_point_is_restored() {
     let user = after_two_prompts();
-    let mut seat = sits(&user, &[]);
-    seat.sees("1 just now").sees("make it two").sees("make it one");
-    seat.types(DOWN).sees("b.txt").types(ENTER).sees("[x] delete").sees("[x] restore");
-    seat.types(ENTER).sees("Restore what?").sees("Files only");
-    assert!(!seat.shown().contains("onversation"), "{}", seat.shown());
-    seat.types(ENTER);
-    assert_eq!(seat.ends(), 0);
-    assert!(seat.is_restored());
-    seat.sees("Rewind to").sees("deleted   b.txt").sees("Done and verified on disk.");
-    assert_eq!(files(&user), are("one\n", false, "mine, later\n"));
+    let mut menu = opens(&user, &[]);
+    menu.sees("1 just now").sees("make it two").sees("make it one");
+    menu.types(DOWN).sees("b.txt").types(ENTER).sees("[x] delete").sees("[x] restore");
+    menu.types(ENTER).sees("Restore what?").sees("Files only");
+    assert!(!menu.shown().contains("onversation"), "{}", menu.shown());
+    menu.types(ENTER);
+    assert_eq!(menu.ends(), 0);
+    assert!(menu.is_restored());
+    menu.sees("Rewind to").sees("deleted   b.txt").sees("Done and verified on disk.");
+    assert_eq!(files(&user), expected("one\n", false, "mine, later\n"));
 }
 
-/// The menu asks nothing more, but for this.
+/// The only question that follows the menu.
 #[test]
-fn while_an_agent_is_at_work_there_is_a_question() {
+fn the_menu_asks_while_an_agent_is_at_work() {
     let user = after_two_prompts();
     let prompt = json!({ "event": "prompt", "session": "s", "message": "m3", "text": "go on" });
-    assert_eq!(user.fed(&["record"], &prompt.to_string()).code, 0);
-    let mut seat = sits(&user, &[]);
-    seat.types("2").sees("[x] ").types(ENTER).sees("Restore what?").types("f");
-    seat.sees("s may be at work (last event").sees("Proceed? [y/N]").types("n\r");
-    assert_eq!(seat.ends(), 5);
-    assert_eq!(files(&user), are("two\n", true, "mine, later\n"));
+    user.record(&prompt.to_string());
+    let mut menu = opens(&user, &[]);
+    menu.types("2").sees("[x] ").types(ENTER).sees("Restore what?").types("f");
+    menu.sees("s may be at work (last event").sees("Proceed? [y/N]").types("n\r");
+    assert_eq!(menu.ends(), 5);
+    assert_eq!(files(&user), expected("two\n", true, "mine, later\n"));
 }
 
 #[test]
 fn a_number_is_enough() {
     let user = after_two_prompts();
-    let mut seat = sits(&user, &[]);
-    seat.types("2").sees("[x] ").types(ENTER).sees("Restore what?").types("f");
-    assert_eq!(seat.ends(), 0);
-    assert_eq!(files(&user), are("zero\n", false, "mine, later\n"));
+    let mut menu = opens(&user, &[]);
+    menu.types("2").sees("[x] ").types(ENTER).sees("Restore what?").types("f");
+    assert_eq!(menu.ends(), 0);
+    assert_eq!(files(&user), expected("zero\n", false, "mine, later\n"));
 }
 
 #[test]
 fn a_file_that_is_unticked_stays() {
     let user = after_two_prompts();
-    let mut seat = sits(&user, &[]);
-    seat.types("1").sees("> [x] restore").types(DOWN).sees("> [x] delete").types(" ");
-    seat.sees("[ ] delete").types(ENTER).sees("Restore what?").types(ENTER);
-    assert_eq!(seat.ends(), 0);
-    assert_eq!(files(&user), are("one\n", true, "mine, later\n"));
+    let mut menu = opens(&user, &[]);
+    menu.types("1").sees("> [x] restore").types(DOWN).sees("> [x] delete").types(" ");
+    menu.sees("[ ] delete").types(ENTER).sees("Restore what?").types(ENTER);
+    assert_eq!(menu.ends(), 0);
+    assert_eq!(files(&user), expected("one\n", true, "mine, later\n"));
 }
 
 #[test]
@@ -101,16 +91,16 @@ fn a_file_with_an_odd_name_is_chosen_like_any_other() {
     let mut written: Vec<(&str, &str)> = odd.iter().map(|path| (*path, "odd\n")).collect();
     written.push(("a.txt", "one\n"));
     agent_writes(&user, 1, "make odd names", &written);
-    // What only looks like one of them to a pattern.
+    // Matches one of the names if that is read as a pattern.
     user.write("x.txt", "mine\n");
-    let mut seat = sits(&user, &[]);
-    seat.types("1").sees("[x] ").sees_that("a.txt", |screen| screen.contains("a.txt"));
-    while !seat.shown().lines().any(|line| line.starts_with('>') && line.contains("a.txt")) {
-        let before = seat.shown();
-        seat.types(DOWN).sees_that("another line", |screen| screen != before);
+    let mut menu = opens(&user, &[]);
+    menu.types("1").sees("[x] ").sees_that("a.txt", |screen| screen.contains("a.txt"));
+    while !menu.shown().lines().any(|line| line.starts_with('>') && line.contains("a.txt")) {
+        let before = menu.shown();
+        menu.types(DOWN).sees_that("another line", |screen| screen != before);
     }
-    seat.types(" ").sees("> [ ] restore").types(ENTER).sees("Restore what?").types(ENTER);
-    assert_eq!(seat.ends(), 0, "{}", seat.shown());
+    menu.types(" ").sees("> [ ] restore").types(ENTER).sees("Restore what?").types(ENTER);
+    assert_eq!(menu.ends(), 0, "{}", menu.shown());
     assert_eq!((user.read("a.txt").as_str(), user.read("x.txt").as_str()), ("one\n", "mine\n"));
     for path in odd {
         assert!(!user.exists(path), "{path:?} was ticked");
@@ -118,15 +108,15 @@ fn a_file_with_an_odd_name_is_chosen_like_any_other() {
 }
 
 #[test]
-fn what_there_was_no_room_for_goes_back_too() {
+fn files_beyond_the_preview_are_restored_too() {
     let user = User::new();
     let names: Vec<String> = (0..510).map(|n| format!("made/{n:03}")).collect();
     let written: Vec<(&str, &str)> = names.iter().map(|path| (path.as_str(), "x\n")).collect();
     agent_writes(&user, 1, "make many", &written);
-    let mut seat = sits(&user, &[]);
-    seat.types("1").sees("more files").sees("[x] delete  made/000").types(" ");
-    seat.sees("[ ] delete  made/000").types(ENTER).sees("Restore what?").types(ENTER);
-    assert_eq!(seat.ends(), 0, "{}", seat.shown());
+    let mut menu = opens(&user, &[]);
+    menu.types("1").sees("more files").sees("[x] delete  made/000").types(" ");
+    menu.sees("[ ] delete  made/000").types(ENTER).sees("Restore what?").types(ENTER);
+    assert_eq!(menu.ends(), 0, "{}", menu.shown());
     let left: Vec<&String> = names.iter().filter(|path| user.exists(path)).collect();
     assert_eq!(left, ["made/000"]);
 }
@@ -136,11 +126,11 @@ fn leaving_does_nothing() {
     let user = after_two_prompts();
     let before = user.tree();
     for leave in [ENTER, "0", ESC, "q", "\x03"] {
-        let mut seat = sits(&user, &[]);
-        seat.types(leave);
-        assert_eq!(seat.ends(), 5, "{leave:?}");
-        assert!(seat.is_restored());
-        seat.sees("Exited checkpoint selection.");
+        let mut menu = opens(&user, &[]);
+        menu.types(leave);
+        assert_eq!(menu.ends(), 5, "{leave:?}");
+        assert!(menu.is_restored());
+        menu.sees("Exited checkpoint selection.");
     }
     assert_eq!(user.tree(), before);
 }
@@ -148,15 +138,15 @@ fn leaving_does_nothing() {
 #[test]
 fn the_last_rewind_is_undone() {
     let user = after_two_prompts();
-    let mut seat = sits(&user, &[]);
-    seat.types("u").sees("There is no rewind to undo.").types(ESC);
-    assert_eq!(seat.ends(), 5);
-    assert_eq!(user.takeback(&["rewind", "m1", "-y"]).code, 0);
-    let mut seat = sits(&user, &[]);
-    seat.types("u");
-    assert_eq!(seat.ends(), 0);
-    seat.sees("Undo the last rewind").sees("`takeback redo` takes it back.");
-    assert_eq!(files(&user), are("two\n", true, "mine, later\n"));
+    let mut menu = opens(&user, &[]);
+    menu.types("u").sees("There is no rewind to undo.").types(ESC);
+    assert_eq!(menu.ends(), 5);
+    user.succeeds(&["rewind", "m1", "-y"]);
+    let mut menu = opens(&user, &[]);
+    menu.types("u");
+    assert_eq!(menu.ends(), 0);
+    menu.sees("Undo the last rewind").sees("`takeback redo` takes it back.");
+    assert_eq!(files(&user), expected("two\n", true, "mine, later\n"));
 }
 
 /// A file that was `one` when the execution `build` saved its step, and `two` later.
@@ -176,37 +166,37 @@ pub(super) fn after_a_step() -> User {
 #[test]
 fn a_step_of_an_execution_is_chosen_in_the_second_list() {
     let user = after_a_step();
-    let mut seat = sits(&user, &[]);
-    seat.types("\t").sees("Restore build").sees("Step: compile").types(DOWN).types(ENTER);
-    seat.sees("enter continue").types(ENTER).sees("Restore state and files?").types(ENTER);
-    assert_eq!(seat.ends(), 0);
-    seat.sees("Roll back to ckpt-build-1").sees("restored  a.txt");
+    let mut menu = opens(&user, &[]);
+    menu.types("\t").sees("Restore build").sees("Step: compile").types(DOWN).types(ENTER);
+    menu.sees("enter continue").types(ENTER).sees("Restore state and files?").types(ENTER);
+    assert_eq!(menu.ends(), 0);
+    menu.sees("Roll back to ckpt-build-1").sees("restored  a.txt");
     assert_eq!(user.read("a.txt"), "one\n");
 }
 
 #[test]
-fn exact_and_paths_and_dry_run_mean_what_they_mean_with_a_point() {
+fn exact_paths_and_dry_run_work_in_the_menu() {
     let user = after_two_prompts();
-    let mut seat = sits(&user, &["--exact"]);
-    seat.types("1").sees("mine.txt").sees("a.txt").types(ESC).sees("(current)").types(ESC);
-    assert_eq!(seat.ends(), 5);
-    let mut seat = sits(&user, &["--path", "a.txt"]);
-    seat.types("1").sees("[x] restore").types(ENTER).sees("Restore what?");
-    assert!(!seat.shown().contains("b.txt"), "{}", seat.shown());
-    seat.types(ESC).sees("esc back").types(ESC).sees("(current)").types(ESC);
-    assert_eq!(seat.ends(), 5);
+    let mut menu = opens(&user, &["--exact"]);
+    menu.types("1").sees("mine.txt").sees("a.txt").types(ESC).sees("(current)").types(ESC);
+    assert_eq!(menu.ends(), 5);
+    let mut menu = opens(&user, &["--path", "a.txt"]);
+    menu.types("1").sees("[x] restore").types(ENTER).sees("Restore what?");
+    assert!(!menu.shown().contains("b.txt"), "{}", menu.shown());
+    menu.types(ESC).sees("esc back").types(ESC).sees("(current)").types(ESC);
+    assert_eq!(menu.ends(), 5);
 
     let before = user.tree();
-    let mut seat = sits(&user, &["--dry-run"]);
-    seat.types("1").sees("[x] ").types(ENTER).sees("Restore what?").types(ENTER);
-    assert_eq!(seat.ends(), 0);
-    seat.sees("1 to restore, 1 to delete");
+    let mut menu = opens(&user, &["--dry-run"]);
+    menu.types("1").sees("[x] ").types(ENTER).sees("Restore what?").types(ENTER);
+    assert_eq!(menu.ends(), 0);
+    menu.sees("1 to restore, 1 to delete");
     assert_eq!(user.tree(), before);
 
-    let mut seat = sits(&user, &["--exact"]);
-    seat.types("1").sees("[x] ").types(ENTER).sees("Restore what?").types(ENTER);
-    assert_eq!(seat.ends(), 0);
-    assert_eq!(files(&user), are("one\n", false, "mine\n"));
+    let mut menu = opens(&user, &["--exact"]);
+    menu.types("1").sees("[x] ").types(ENTER).sees("Restore what?").types(ENTER);
+    assert_eq!(menu.ends(), 0);
+    assert_eq!(files(&user), expected("one\n", false, "mine\n"));
 }
 
 #[test]
@@ -217,36 +207,36 @@ fn without_a_terminal_a_point_must_be_named() {
         assert_eq!((answer.code, answer.out.is_empty()), (2, true), "{args:?}: {answer:?}");
         assert!(answer.err.contains("`takeback log` lists them"), "{answer:?}");
     }
-    assert_eq!(files(&user), are("two\n", true, "mine, later\n"));
+    assert_eq!(files(&user), expected("two\n", true, "mine, later\n"));
 }
 
 #[test]
 fn without_points_there_is_no_menu() {
     let user = User::with(&[("a.txt", "zero\n")]);
-    let mut seat = Place::of(&user).sit(&["rewind"]);
-    assert_eq!(seat.ends(), 10);
+    let mut menu = user.terminal(80, 24).start(&["rewind"]);
+    assert_eq!(menu.ends(), 10);
     let event = json!({ "event": "session_start", "session": "s" });
-    assert_eq!(user.fed(&["record"], &event.to_string()).code, 0);
-    let mut seat = Place::of(&user).sit(&["rewind"]);
-    assert_eq!(seat.ends(), 5);
-    seat.sees("No checkpoints found.");
-    assert!(!seat.ever().contains("\x1b[?1049h"), "nothing was taken over");
+    user.record(&event.to_string());
+    let mut menu = user.terminal(80, 24).start(&["rewind"]);
+    assert_eq!(menu.ends(), 5);
+    menu.sees("No checkpoints found.");
+    assert!(!menu.ever().contains("\x1b[?1049h"), "nothing was taken over");
 }
 
 #[test]
-fn files_are_marked_as_the_agents_or_as_ones_own() {
+fn files_can_be_marked_as_the_agents_or_as_yours() {
     let user = after_two_commands();
-    let mut seat = sits(&user, &[]);
-    seat.types("3").sees("> [x] delete").sees("named.txt").sees("unclear");
-    seat.types("m").sees(">     mine");
-    while !seat.shown().lines().any(|line| line.starts_with('>') && line.contains("no[t]es")) {
-        let before = seat.shown();
-        seat.types(DOWN).sees_that("another line", |screen| screen != before);
+    let mut menu = opens(&user, &[]);
+    menu.types("3").sees("> [x] delete").sees("named.txt").sees("unclear");
+    menu.types("m").sees(">     mine");
+    while !menu.shown().lines().any(|line| line.starts_with('>') && line.contains("no[t]es")) {
+        let before = menu.shown();
+        menu.types(DOWN).sees_that("another line", |screen| screen != before);
     }
-    seat.types("t").sees(">     take");
-    seat.types(ENTER).sees("Restore what?").types(ENTER);
-    assert_eq!(seat.ends(), 4, "{}", seat.shown());
-    seat.sees("deleted   no[t]es!.txt").sees("kept      named.txt");
+    menu.types("t").sees(">     take");
+    menu.types(ENTER).sees("Restore what?").types(ENTER);
+    assert_eq!(menu.ends(), 4, "{}", menu.shown());
+    menu.sees("deleted   no[t]es!.txt").sees("kept      named.txt");
     let left: Vec<&str> = ["made.txt", "no[t]es!.txt", "notes!.txt", "watched.txt", "named.txt"]
         .into_iter()
         .filter(|path| user.exists(path))
@@ -260,14 +250,14 @@ fn files_are_marked_as_the_agents_or_as_ones_own() {
 #[test]
 fn an_exact_rewind_has_no_marks() {
     let user = after_two_commands();
-    let mut seat = sits(&user, &["--exact"]);
-    seat.types("3").sees("> [x] delete").types("m").sees("--exact restores every file.");
-    seat.types("\x03");
-    assert_eq!(seat.ends(), 5);
+    let mut menu = opens(&user, &["--exact"]);
+    menu.types("3").sees("> [x] delete").types("m").sees("--exact restores every file.");
+    menu.types("\x03");
+    assert_eq!(menu.ends(), 5);
 }
 
-/// Two agents, two sessions of one of them, and a point by hand.
-fn of_several() -> User {
+/// Two agents, one of them with two sessions, and a manual point.
+fn with_several_agents() -> User {
     let user = User::with(&[("a.txt", "zero\n")]);
     for (n, (session, agent)) in [
         ("7f3e21d0-6a34-4f0e-9c52-1b7a52a1f001", "claude"),
@@ -284,23 +274,23 @@ fn of_several() -> User {
             json!({ "event": "before_tool", "session": session, "call": "c", "tool": "Edit", "paths": [file] }),
         ];
         let lines: Vec<String> = events.iter().map(ToString::to_string).collect();
-        let begun = user.fed(&["record"], &lines.join("\n"));
+        let begun = user.feed(&["record"], &lines.join("\n"));
         assert_eq!(begun.code, 0, "{begun:?}");
         user.write(&file, "one\ntwo\n");
         let event = json!({ "event": "after_tool", "session": session, "call": "c" });
-        assert_eq!(user.fed(&["record"], &event.to_string()).code, 0);
+        user.record(&event.to_string());
     }
-    assert_eq!(user.takeback(&["-q", "checkpoint", "by me"]).code, 0);
+    user.succeeds(&["-q", "checkpoint", "by me"]);
     user
 }
 
 #[test]
 fn rows_name_the_agent_and_have_lines_at_every_width() {
-    let user = of_several();
+    let user = with_several_agents();
     for columns in [40, 60, 80, 120] {
-        let mut seat = Place::of(&user).sized(columns, 24).sit(&["rewind"]);
-        seat.sees("> 0 (current)");
-        let shown = seat.shown();
+        let mut menu = user.terminal(columns, 24).start(&["rewind"]);
+        menu.sees("> 0 (current)");
+        let shown = menu.shown();
         let row = |number: u32| {
             let row = shown.lines().find(|line| line.starts_with(&format!("  {number} ")));
             let row = row.unwrap_or_else(|| panic!("{columns}, {number}:\n{shown}"));
@@ -317,17 +307,17 @@ fn rows_name_the_agent_and_have_lines_at_every_width() {
                 "{shown}"
             );
         }
-        seat.types(ESC);
-        assert_eq!(seat.ends(), 5);
+        menu.types(ESC);
+        assert_eq!(menu.ends(), 5);
     }
 }
 
 #[test]
-fn what_is_older_is_not_called_this_session_where_there_is_none() {
-    let user = of_several();
+fn older_points_are_not_called_this_sessions_without_a_session() {
+    let user = with_several_agents();
     user.set(r#"{"checkpointKeepCount": 2}"#);
-    let mut seat = sits(&user, &[]);
-    seat.sees("older…  2 more").types(DOWN).types(DOWN).types(DOWN).sees("enter shows 2 more.");
-    assert!(!seat.ever().contains("in this session"), "{}", seat.shown());
-    seat.types(ENTER).sees("prompt 0");
+    let mut menu = opens(&user, &[]);
+    menu.sees("older…  2 more").types(DOWN).types(DOWN).types(DOWN).sees("enter shows 2 more.");
+    assert!(!menu.ever().contains("in this session"), "{}", menu.shown());
+    menu.types(ENTER).sees("prompt 0");
 }

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::seat::{DOWN, ENTER, ESC, Place, Seat};
-use super::story::{
-    after_two_prompts, goes_back_to, opens_the_menu, playing, plays, plays_turns, scenario, two,
+use super::two_prompts::{
+    after_two_prompts, after_two_prompts_of, scenario, start_scenario, start_turns, two,
+    write_scenario,
 };
-use crate::home::User;
+use crate::pty::{DOWN, ENTER, ESC, Terminal};
+use crate::user::{User, column};
 
 const FIRST: &str = "Create a file utils.ts with add and subtract functions";
 const SECOND: &str = "Add multiply and divide functions to utils.ts";
@@ -21,7 +22,7 @@ fn folders(user: &User) -> Vec<PathBuf> {
     sessions.map(|entry| entry.expect("an entry").path()).collect()
 }
 
-/// The list of the only session there is.
+/// The list of the only session.
 pub(super) fn list_file(user: &User) -> PathBuf {
     let folders = folders(user);
     assert_eq!(folders.len(), 1, "{folders:?}");
@@ -34,35 +35,29 @@ pub(super) fn list(user: &User) -> Value {
 
 /// The sessions of the folder, newest first.
 fn ids(user: &User) -> Vec<String> {
-    let sessions = user.json(&["sessions"]);
-    let sessions = sessions.as_array().expect("a list").iter();
-    sessions.map(|session| session["id"].as_str().expect("an id").to_owned()).collect()
+    let ids = column(&user.json(&["sessions"]), "id");
+    ids.iter().map(|id| id.as_str().expect("an id").to_owned()).collect()
 }
 
-fn leaves(mut seat: Seat) {
-    seat.says("/exit");
-    assert_eq!(seat.ends(), 0);
-}
-
-/// Comes back to a session after two prompts.
-fn comes_back(user: &User, how: &[&str]) -> Seat {
+/// Continues a session after two prompts.
+fn continues(user: &User, how: &[&str]) -> Terminal {
     let scenario = scenario(user);
-    let mut seat = Place::of(user).sit(&[&["chat", "--scenario", &scenario], how].concat());
-    seat.sees("Continued after 2 prompts.").sees("divide too.");
-    seat
+    let mut chat = user.terminal(80, 24).start(&[&["chat", "--scenario", &scenario], how].concat());
+    chat.sees("Continued after 2 prompts.").sees("divide too.");
+    chat
 }
 
-/// A start that fails: the exit code, and what is said.
-fn fails(user: &User, how: &[&str]) -> (u32, String) {
-    let mut seat = Place::of(user).sit(&[&["chat"], how].concat());
-    let code = seat.ends();
-    (code, seat.shown())
+/// A start that fails: its exit code and output.
+fn failed_start(user: &User, how: &[&str]) -> (u32, String) {
+    let mut chat = user.terminal(80, 24).start(&[&["chat"], how].concat());
+    let code = chat.ends();
+    (code, chat.shown())
 }
 
 #[test]
 fn the_list_for_other_programs_has_every_prompt_newest_first() {
     let user = User::new();
-    let seat = after_two_prompts(&user);
+    let mut chat = after_two_prompts_of(&user);
     let list = list(&user);
     let listed = list["checkpoints"].as_array().expect("a list").clone();
     let session = ids(&user).remove(0);
@@ -85,7 +80,7 @@ fn the_list_for_other_programs_has_every_prompt_newest_first() {
     let folder = file.parent().expect("a folder");
     assert_eq!((mode(&file), mode(folder)), (0o600, 0o700));
     assert_eq!(mode(folder.parent().expect("a folder")), 0o700);
-    leaves(seat);
+    chat.exits();
 }
 
 #[test]
@@ -94,22 +89,16 @@ fn the_list_is_as_long_as_the_settings_say() {
     user.set(r#"{"checkpointKeepCount": 2}"#);
     let turn = |text: &str| json!({ "steps": [{ "say": text }] });
     let turns = json!({ "turns": [turn("first."), turn("second."), turn("third.")] });
-    let mut seat = plays_turns(&user, &turns);
-    seat.says("one").sees("first.").sees("1 point ").says("two\u{3000}zwei");
-    seat.sees("second.").sees("2 points").says("three").sees("third.").sees("3 points");
-    let described: Vec<Value> = list(&user)["checkpoints"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|one| one["description"].clone())
-        .collect();
-    assert_eq!(described, ["three", "two\u{3000}zwei"]);
-    // The menu shows as many, and the rest when it is asked for.
-    seat.types(ESC).types(ESC).sees("older…").sees("1 more in this session").types(DOWN);
-    seat.types(DOWN).types(DOWN).types(ENTER).sees_no("older…").sees("> 3 just now");
+    let mut chat = start_turns(&user, &turns);
+    chat.says("one").sees("first.").sees("1 point ").says("two\u{3000}zwei");
+    chat.sees("second.").sees("2 points").says("three").sees("third.").sees("3 points");
+    assert_eq!(column(&list(&user)["checkpoints"], "description"), ["three", "two\u{3000}zwei"]);
+    // The menu shows as many, and the rest on request.
+    chat.types(ESC).types(ESC).sees("older…").sees("1 more in this session").types(DOWN);
+    chat.types(DOWN).types(DOWN).types(ENTER).sees_no("older…").sees("> 3 just now");
 }
 
-/// What is listed for a session of which all is known from the log.
+/// The list as it can be rebuilt from the log.
 fn listed_in_the_log(user: &User) -> Value {
     let session = ids(user).remove(0);
     let points = user.json(&["log"]);
@@ -121,7 +110,7 @@ fn listed_in_the_log(user: &User) -> Value {
     json!({ "checkpoints": points.collect::<Vec<_>>() })
 }
 
-/// Times in both have the same digits.
+/// With three digits after the second.
 fn with_milliseconds(mut list: Value) -> Value {
     for one in list["checkpoints"].as_array_mut().expect("a list") {
         let time = one["timestamp"].as_str().expect("a time").trim_end_matches('Z');
@@ -134,17 +123,17 @@ fn with_milliseconds(mut list: Value) -> Value {
 #[test]
 fn a_damaged_list_is_set_aside_and_filled_from_the_log() {
     let user = User::new();
-    leaves(after_two_prompts(&user));
+    after_two_prompts_of(&user).exits();
     let file = list_file(&user);
     let whole = list(&user);
     assert_eq!(whole, with_milliseconds(listed_in_the_log(&user)), "the log knows all of it");
     fs::write(&file, "{ rubbish").expect("it is damaged");
-    let mut seat = comes_back(&user, &["--continue"]);
-    seat.sees("metadata.json was damaged").sees("damaged-1").sees("2 checkpoints were restored");
+    let mut chat = continues(&user, &["--continue"]);
+    chat.sees("metadata.json was damaged").sees("damaged-1").sees("2 checkpoints were restored");
     let aside = file.with_file_name("metadata.json.damaged-1");
     assert_eq!(fs::read_to_string(aside).expect("it is there"), "{ rubbish");
     assert_eq!(list(&user), whole);
-    seat.says("a third thing").sees("Half of it is done.").types(ESC).sees("interrupted");
+    chat.says("a third thing").sees("Half of it is done.").types(ESC).sees("interrupted");
     let mut later = list(&user);
     let third = later["checkpoints"].as_array_mut().expect("a list").remove(0);
     assert_eq!((third["description"].as_str(), later), (Some("a third thing"), whole));
@@ -153,78 +142,71 @@ fn a_damaged_list_is_set_aside_and_filled_from_the_log() {
 }
 
 #[test]
-fn a_list_that_is_gone_is_filled_from_the_log_as_long_as_the_settings_say() {
+fn a_deleted_list_is_rebuilt_from_the_log_up_to_the_configured_length() {
     let user = User::new();
-    leaves(after_two_prompts(&user));
+    after_two_prompts_of(&user).exits();
     let whole = list(&user);
     let file = list_file(&user);
     fs::remove_file(&file).expect("it goes");
     // Another session's prompt is in the log too.
     let event = r#"{"event":"prompt","session":"other","message":"m","text":"of another"}"#;
-    assert_eq!(user.fed(&["record"], event).code, 0);
-    leaves(comes_back(&user, &["--continue"]));
+    user.record(event);
+    continues(&user, &["--continue"]).exits();
     assert_eq!(list(&user), whole);
     user.set(r#"{"checkpointKeepCount": 1}"#);
     fs::write(&file, [0, 159, 146, 150]).expect("it is damaged");
-    let mut seat = comes_back(&user, &["--continue"]);
-    seat.sees("1 checkpoint was restored");
+    let mut chat = continues(&user, &["--continue"]);
+    chat.sees("1 checkpoint was restored");
     assert_eq!(list(&user)["checkpoints"], json!([whole["checkpoints"][0]]));
-    leaves(seat);
+    chat.exits();
 }
 
 #[test]
-fn a_session_goes_on_and_goes_back_to_before_it_was_left() {
+fn a_continued_session_rewinds_to_earlier_prompts() {
     let user = User::new();
-    leaves(after_two_prompts(&user));
+    after_two_prompts_of(&user).exits();
     let session = ids(&user);
-    let mut seat = comes_back(&user, &["--continue"]);
-    seat.sees("2 points").sees(&session[0]);
-    goes_back_to(&mut seat, "1").sees(&format!("Restored to checkpoint: {SECOND}"));
+    let mut chat = continues(&user, &["--continue"]);
+    chat.sees("2 points").sees(&session[0]);
+    chat.goes_back_to("1").sees(&format!("Restored to checkpoint: {SECOND}"));
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
-    seat.sees_no("divide too.").sees(&format!("> {SECOND}")).types(ENTER).sees("divide too.");
+    chat.sees_no("divide too.").sees(&format!("> {SECOND}")).types(ENTER).sees("divide too.");
     assert!(user.exists("index.ts"));
     assert_eq!(ids(&user), session, "it is the same one");
-    seat.sees("3 points");
-    let descriptions: Vec<Value> = list(&user)["checkpoints"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|one| one["description"].clone())
-        .collect();
-    assert_eq!(descriptions, [SECOND, SECOND, FIRST]);
+    chat.sees("3 points");
+    assert_eq!(column(&list(&user)["checkpoints"], "description"), [SECOND, SECOND, FIRST]);
 }
 
 #[test]
-fn what_was_cut_before_it_was_left_stays_cut() {
-    let user = User::new();
-    let mut seat = after_two_prompts(&user);
-    goes_back_to(&mut seat, "1").sees("Restored to checkpoint: ").types("\x15");
-    leaves(seat);
-    let mut seat = plays(&user, &["--continue"]);
-    seat.sees("Continued after 1 prompt.").sees("It has add and subtract.");
-    assert!(!seat.shown().contains("divide too."), "{}", seat.shown());
-    seat.says("again").sees("divide too.");
+fn a_cut_conversation_stays_cut_after_a_restart() {
+    let (user, mut chat) = after_two_prompts();
+    chat.goes_back_to("1").sees("Restored to checkpoint: ").types("\x15");
+    chat.exits();
+    let mut chat = start_scenario(&user, &["--continue"]);
+    chat.sees("Continued after 1 prompt.").sees("It has add and subtract.");
+    assert!(!chat.shown().contains("divide too."), "{}", chat.shown());
+    chat.says("again").sees("divide too.");
 }
 
 #[test]
 fn a_session_is_named_by_its_id_or_the_beginning_of_it() {
     let user = User::new();
-    let (code, said) = fails(&user, &["--continue"]);
+    let (code, said) = failed_start(&user, &["--continue"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("there is no conversation to continue here"), "{said}");
-    leaves(after_two_prompts(&user));
+    after_two_prompts_of(&user).exits();
     let first = ids(&user).remove(0);
-    leaves(comes_back(&user, &["--resume", &first]));
-    leaves(comes_back(&user, &["--resume", &first[..first.len() - 1]]));
+    continues(&user, &["--resume", &first]).exits();
+    continues(&user, &["--resume", &first[..first.len() - 1]]).exits();
 
-    let (code, said) = fails(&user, &["--resume", "unknown"]);
+    let (code, said) = failed_start(&user, &["--resume", "unknown"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("there is no conversation unknown"), "{said}");
-    let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
-    seat.sees("builtin").says("hello").sees("1 point ").types(ESC).sees("Type a prompt");
-    leaves(seat);
+    let mut chat = user.terminal(80, 24).start(&["chat", "--agent", "builtin"]);
+    chat.sees("builtin").says("hello").sees("1 point ").types(ESC).sees("Type a prompt");
+    chat.exits();
     let second = ids(&user).remove(0);
-    let (code, said) = fails(&user, &["--resume", "chat-"]);
+    let (code, said) = failed_start(&user, &["--resume", "chat-"]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("chat- is ambiguous: "), "{said}");
     assert!(said.contains(&first) && said.contains(&second), "{said}");
@@ -233,61 +215,55 @@ fn a_session_is_named_by_its_id_or_the_beginning_of_it() {
 #[test]
 fn a_point_of_another_session_is_restored() {
     let user = User::new();
-    leaves(after_two_prompts(&user));
+    after_two_prompts_of(&user).exits();
     let scenario = scenario(&user);
-    let mut seat = Place::of(&user).sized(120, 30).sit(&["chat", "--scenario", &scenario]);
-    seat.sees("builtin").sees("0 points");
-    opens_the_menu(&mut seat).sees("other sessions").sees("Add multiply").types(DOWN).types(ENTER);
-    seat.sees("[x] ").types(ENTER).sees("Restore what?").sees("Files only");
-    assert!(!seat.shown().contains("onversation only"), "{}", seat.shown());
-    seat.types(ENTER).sees(&format!("Restored to checkpoint: {SECOND}"));
+    let mut chat = user.terminal(120, 30).start(&["chat", "--scenario", &scenario]);
+    chat.sees("builtin").sees("0 points");
+    chat.opens_the_menu().sees("other sessions").sees("Add multiply").types(DOWN).types(ENTER);
+    chat.sees("[x] ").types(ENTER).sees("Restore what?").sees("Files only");
+    assert!(!chat.shown().contains("onversation only"), "{}", chat.shown());
+    chat.types(ENTER).sees(&format!("Restored to checkpoint: {SECOND}"));
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
 }
 
 #[test]
 fn a_deleted_session_leaves_neither_conversation_nor_folder() {
     let user = User::new();
-    leaves(after_two_prompts(&user));
+    after_two_prompts_of(&user).exits();
     let id = ids(&user).remove(0);
     assert!(list_file(&user).exists());
     let kept = user.takeback(&["session", "delete", &id, "--dry-run"]);
     assert_eq!((kept.code, folders(&user).len()), (0, 1), "{kept:?}");
-    let deleted = user.takeback(&["session", "delete", &id, "-y"]);
-    assert_eq!(deleted.code, 0, "{deleted:?}");
+    user.succeeds(&["session", "delete", &id, "-y"]);
     assert!(folders(&user).is_empty(), "{:?}", folders(&user));
-    let (code, said) = fails(&user, &["--resume", &id]);
+    let (code, said) = failed_start(&user, &["--resume", &id]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("there is no conversation"), "{said}");
     assert!(user.exists("utils.ts") && user.exists("index.ts"), "files are not touched");
 }
 
-/// A session of prompts only, with a list as `chat` writes it.
+/// A session with one prompt, and a list as `chat` writes it.
 fn session_with_list(user: &User, session: &str) -> PathBuf {
     let event = json!({ "event": "prompt", "session": session, "text": "go" });
-    assert_eq!(user.fed(&["record"], &event.to_string()).code, 0);
+    user.record(&event.to_string());
     let folder = user.home().join(".takeback/sessions").join(session).join("checkpoints");
     fs::create_dir_all(&folder).expect("a folder");
     fs::write(folder.join("metadata.json"), r#"{"checkpoints":[]}"#).expect("a list");
     user.home().join(".takeback/sessions").join(session)
 }
 
-/// As if it had been archived long ago, and nothing cleaned up since yesterday.
+/// Makes a session look archived long ago, and the last clean-up older than a day.
 fn archived_long_ago(user: &User, session: &str) {
-    assert_eq!(user.takeback(&["session", "archive", session]).code, 0);
-    let database = rusqlite::Connection::open(user.store().join("timeline.db")).expect("it opens");
+    user.succeeds(&["session", "archive", session]);
     let day = 86_400_000_i64;
-    for sql in [
-        format!(
-            "UPDATE session SET archived_at = archived_at - 9 * {day} WHERE name = '{session}'"
-        ),
-        format!("UPDATE meta SET last_cleanup = last_cleanup - 2 * {day}"),
-    ] {
-        assert_eq!(database.execute(&sql, []).expect("it is done"), 1, "{sql}");
-    }
+    user.change_database(&format!(
+        "UPDATE session SET archived_at = archived_at - 9 * {day} WHERE name = '{session}'"
+    ));
+    user.change_database(&format!("UPDATE meta SET last_cleanup = last_cleanup - 2 * {day}"));
 }
 
 #[test]
-fn what_is_cleaned_up_or_forgotten_leaves_no_folder() {
+fn clean_up_and_forget_remove_session_folders() {
     let user = User::with(&[("a.txt", "one\n")]);
     let [asked, due, stays] = ["asked", "due", "stays"].map(|id| session_with_list(&user, id));
     archived_long_ago(&user, "asked");
@@ -296,16 +272,15 @@ fn what_is_cleaned_up_or_forgotten_leaves_no_folder() {
     assert!(!asked.exists() && due.exists() && stays.exists());
 
     archived_long_ago(&user, "due");
-    let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
-    seat.sees("builtin");
+    let mut chat = user.terminal(80, 24).start(&["chat", "--agent", "builtin"]);
+    chat.sees("builtin");
     assert!(!due.exists() && stays.exists());
-    leaves(seat);
+    chat.exits();
     assert_eq!(folders(&user).len(), 2);
 
     let other = user.home().join(".takeback/sessions/of-another-folder");
     fs::create_dir(&other).expect("a folder");
-    let forgotten = user.takeback(&["forget", "-y"]);
-    assert_eq!(forgotten.code, 0, "{forgotten:?}");
+    user.succeeds(&["forget", "-y"]);
     assert_eq!(folders(&user), [other]);
 }
 
@@ -315,9 +290,9 @@ fn old_snapshots_are_left_alone() {
     let user = User::with(&[(old, "{}\n"), ("a.txt", "one\n")]);
     let before = |path: &str| fs::metadata(user.work().join(path)).expect("it is there");
     let time = before(old).modified().expect("a time");
-    let mut seat = after_two_prompts(&user);
-    goes_back_to(&mut seat, "2").sees("Restored to checkpoint: ").types("\x15");
-    leaves(seat);
+    let mut chat = after_two_prompts_of(&user);
+    chat.goes_back_to("2").sees("Restored to checkpoint: ").types("\x15");
+    chat.exits();
     assert_eq!(user.read(old), "{}\n");
     assert_eq!(before(old).modified().expect("a time"), time);
     let names = fs::read_dir(user.work().join(".claude/snapshots")).expect("it is there");
@@ -325,7 +300,7 @@ fn old_snapshots_are_left_alone() {
 }
 
 #[test]
-fn killed_in_its_first_turn_it_can_be_gone_on_with() {
+fn a_session_killed_in_its_first_turn_can_be_continued() {
     let user = User::new();
     let turns = json!({ "turns": [
         { "steps": [
@@ -334,29 +309,27 @@ fn killed_in_its_first_turn_it_can_be_gone_on_with() {
             { "pauseMs": 600_000 },
         ] },
     ] });
-    let scenario = playing(&user, &turns);
+    let scenario = write_scenario(&user, &turns);
     let args = ["chat", "--scenario", &scenario];
-    let mut seat = Place::of(&user).sit(&args);
-    seat.sees("builtin").says("Do the first thing").sees("Half of it is done.");
-    let kill = std::process::Command::new("kill").args(["-9", &seat.pid().to_string()]).status();
+    let mut chat = user.terminal(80, 24).start(&args);
+    chat.sees("builtin").says("Do the first thing").sees("Half of it is done.");
+    let kill = std::process::Command::new("kill").args(["-9", &chat.pid().to_string()]).status();
     assert!(kill.expect("it runs").success());
-    seat.ends();
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
-    seat.sees("Continued after 1 prompt").sees("> Do the first thing");
-    goes_back_to(&mut seat, "1").sees("Restored to checkpoint: Do the first thing");
+    chat.ends();
+    let mut chat = user.terminal(80, 24).start(&["chat", "--scenario", &scenario, "--continue"]);
+    chat.sees("Continued after 1 prompt").sees("> Do the first thing");
+    chat.goes_back_to("1").sees("Restored to checkpoint: Do the first thing");
     assert!(!user.exists("half.ts"));
-    seat.sees_no("Continued after").sees("> Do the first thing");
+    chat.sees_no("Continued after").sees("> Do the first thing");
 }
 
 #[test]
-fn one_conversation_is_not_gone_on_with_twice_at_once() {
-    let user = User::new();
-    let mut seat = after_two_prompts(&user);
-    let mut other = plays(&user, &["--continue"]);
+fn one_conversation_cannot_be_open_twice() {
+    let (user, mut chat) = after_two_prompts();
+    let mut other = start_scenario(&user, &["--continue"]);
     assert_eq!(other.ends(), 1);
     assert!(other.shown().contains("is open in process"), "{}", other.shown());
-    seat.says("/exit");
-    assert_eq!(seat.ends(), 0);
-    let mut other = plays(&user, &["--continue"]);
+    chat.exits();
+    let mut other = start_scenario(&user, &["--continue"]);
     other.sees("Continued after 2 prompts");
 }

@@ -1,4 +1,4 @@
-//! A disk that is full, files that do not hold still, and a home on another disk.
+//! A full disk, files that change while they are read, and a home on another file system.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -7,27 +7,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
 
 use super::after_an_agent;
-use crate::home::User;
+use crate::user::{User, path_text};
 
-/// Calls by which a store grows.
+/// System calls that make a store grow.
 const GROWING: [&str; 4] = ["write", "pwrite64", "ftruncate", "fallocate"];
 
-/// Lets a command find the disk full at each of its writes, one try each. After each try all is as it
-/// was or as it should be, and with room the command does what it does.
+/// Runs a command with a full disk at each of its writes, one try each. After each try the tree is as before or
+/// as the command leaves it, and with free space the command succeeds.
 fn fill_everywhere(user: &User, args: &[&str]) -> usize {
-    let bring_back = user.keep();
+    let restore = user.backup();
     let before = user.tree();
     let mut calls = Vec::new();
     for call in GROWING {
-        calls.extend((1..=user.calls(call, args)).map(|n| (call, n)));
-        bring_back();
+        calls.extend((1..=user.count_calls(call, args)).map(|n| (call, n)));
+        restore();
     }
-    assert_eq!(user.takeback(args).code, 0);
+    user.succeeds(args);
     let after = user.tree();
     let mut refused = 0;
     for (call, n) in calls {
-        bring_back();
-        // SQLite's files stay full; the answer's way out is not part of it.
+        restore();
+        // For SQLite's files the disk stays full; printing the answer must succeed.
         let until = if call == "write" { "" } else { "+" };
         let answer = user.with_failing(&format!("{call}:error=ENOSPC:when={n}{until}"), None, args);
         let told = format!("{args:?} at {call} {n}: {answer:?}");
@@ -65,7 +65,7 @@ fn a_full_disk_loses_nothing_in_a_rewind() {
 #[test]
 fn a_full_disk_says_what_to_do() {
     let user = after_an_agent();
-    // The first look at files that are older than a clock tick is the last that writes the index.
+    // Once files are older than a clock tick, the next scan is the last that writes the index.
     std::thread::sleep(std::time::Duration::from_millis(50));
     user.takeback(&["status"]);
     let before = user.tree();
@@ -95,7 +95,7 @@ fn a_full_disk_says_what_to_do() {
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (opening it): Input/output error (os error 5)
       The disk is full or failing: fix that and try again. Your files were not changed.
     ");
-    let calls = user.calls("pwrite64", &["checkpoint"]);
+    let calls = user.count_calls("pwrite64", &["checkpoint"]);
     user.write("more", "something newer\n");
     let mut late = (1..=calls).map(|n| {
         user.with_failing(&format!("pwrite64:error=ENOSPC:when={n}+"), None, &["checkpoint"]).err
@@ -108,7 +108,7 @@ fn a_full_disk_says_what_to_do() {
 }
 
 #[test]
-fn an_answer_that_finds_no_room() {
+fn an_answer_that_cannot_be_written() {
     let user = after_an_agent();
     let full = |args: &[&str]| {
         let file = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
@@ -139,15 +139,14 @@ fn a_file_that_vanishes_while_it_is_read_is_absent_and_stops_nothing() {
     Point ID  2 files in FOLDER/work
       not captured: a.txt  it kept changing while it was read
     ");
-    assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+    user.succeeds(&["checkpoint"]);
     assert_eq!(user.json(&["log"])[0]["notCaptured"], 0, "it is kept as soon as it can be");
 }
 
 #[test]
 fn a_file_that_is_shorter_than_it_was_is_not_kept_by_halves() {
     let user = User::with(&[("a.txt", "one\n")]);
-    let file = user.work().join("a.txt");
-    let file = file.to_str().expect("utf-8");
+    let file = &path_text(&user.work().join("a.txt"));
     let answer = user.with_failing("read:retval=0:when=1", Some(file), &["checkpoint"]);
     assert_eq!((answer.code, answer.out.contains("not captured")), (0, false), "{answer:?}");
     user.write("a.txt", "three\n");
@@ -159,7 +158,7 @@ fn a_file_that_is_shorter_than_it_was_is_not_kept_by_halves() {
     ");
 }
 
-/// Whatever is seen of it, what is kept is whole.
+/// Whatever state is recorded, it is complete.
 #[test]
 fn a_file_that_grows_while_it_is_read() {
     let user = User::with(&[("log.txt", "")]);
@@ -174,17 +173,16 @@ fn a_file_that_grows_while_it_is_read() {
             }
         });
         for _ in 0..10 {
-            let answer = user.takeback(&["checkpoint"]);
-            assert_eq!(answer.code, 0, "{answer:?}");
+            user.succeeds(&["checkpoint"]);
         }
         done.store(true, Ordering::Relaxed);
     });
     let answer = user.takeback(&["checkpoint", "quiet"]);
     assert!(!answer.out.contains("not captured"), "{answer:?}");
-    assert_eq!(user.takeback(&["verify"]).code, 0);
+    user.succeeds(&["verify"]);
     let whole = user.read("log.txt");
     user.write("log.txt", "cut\n");
-    assert_eq!(user.takeback(&["rewind", "quiet", "--exact", "-y"]).code, 0);
+    user.succeeds(&["rewind", "quiet", "--exact", "-y"]);
     assert!(user.read("log.txt") == whole);
 }
 
@@ -199,8 +197,7 @@ fn a_home_on_another_file_system() {
         .find(|folder| device(folder) != device(&user.work()))
         .expect("this test needs two file systems that can be written to");
     let home = tempfile::tempdir_in(elsewhere).expect("a folder there");
-    let home = home.path().join("home");
-    let home = home.to_str().expect("utf-8");
+    let home = &path_text(&home.path().join("home"));
     let run = |args: &[&str]| user.takeback(&[&["--home", home], args].concat());
     assert_eq!(run(&["checkpoint", "first"]).code, 0);
     let before = user.tree();
@@ -216,10 +213,10 @@ fn a_home_on_another_file_system() {
     assert_eq!(run(&["verify"]).code, 0);
 }
 
-/// File systems that give a file no name later, folders on others, no `/proc`: by few files, which are
-/// made one by one, and by many, which several threads make.
+/// File systems on which a file without a name cannot get one, other file systems, no `/proc`. With few files,
+/// which one thread makes, and with many, which several threads make.
 #[test]
-fn where_a_file_must_have_a_name_from_the_start() {
+fn file_systems_without_unnamed_files() {
     for files in [2, 12] {
         let user = User::new();
         let write = |text: &str| {
@@ -229,16 +226,10 @@ fn where_a_file_must_have_a_name_from_the_start() {
         };
         write("before");
         let before = user.tree();
-        let begin = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
-{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
-        assert_eq!(user.fed(&["record"], begin).code, 0);
-        write("by the agent");
-        let end = r#"{"event":"after_tool","session":"s","call":"c"}
-{"event":"turn_end","session":"s"}"#;
-        assert_eq!(user.fed(&["record"], end).code, 0);
-        let bring_back = user.keep();
+        user.agent_turn("m", "go", ("Bash", &[]), || write("by the agent"));
+        let restore = user.backup();
         for error in ["ENOENT", "EXDEV", "EOPNOTSUPP"] {
-            bring_back();
+            restore();
             let rule = format!("linkat:error={error}:when=1+");
             let answer = user.with_failing(&rule, None, &["rewind", "m", "-y"]);
             assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{error}: {answer:?}");
@@ -251,12 +242,12 @@ fn where_a_file_must_have_a_name_from_the_start() {
 fn an_undo_that_failed_for_a_file_is_repeated_for_it() {
     let user = after_an_agent();
     let after = user.tree();
-    assert_eq!(user.takeback(&["rewind", "m", "-y"]).code, 0);
-    let bring_back = user.keep();
-    let renames = user.calls("renameat2", &["undo", "-y"]);
+    user.succeeds(&["rewind", "m", "-y"]);
+    let restore = user.backup();
+    let renames = user.count_calls("renameat2", &["undo", "-y"]);
     let mut repeated = 0;
     for n in 1..=renames {
-        bring_back();
+        restore();
         let rule = format!("renameat2:error=EIO:when={n}");
         let failed = user.with_failing(&rule, None, &["undo", "-y", "--json"]);
         let receipt: Value = serde_json::from_str(&failed.out).unwrap_or_default();

@@ -1,32 +1,21 @@
-//! What may not be read or written in the workspace.
-
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+//! Missing permissions in the workspace.
 
 use super::after_an_agent;
-use crate::home::User;
-
-fn set_mode(user: &User, path: &str, mode: u32) {
-    let path = user.work().join(path);
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode is set");
-}
+use crate::user::User;
 
 #[test]
 fn a_file_that_may_not_be_read_is_named_and_left_alone() {
     let user = User::with(&[("a.txt", "one\n"), ("secret", "s\n")]);
-    user.give_up_privileges();
-    set_mode(&user, "secret", 0o000);
+    user.drop_privileges();
+    user.set_mode("secret", 0o000);
     let answer = user.unprivileged(&["checkpoint", "first"]);
     assert_eq!((answer.code, answer.err.as_str()), (3, ""));
     insta::assert_snapshot!(answer.out, @r"
     Point ID “first”  2 files in FOLDER/work
       not captured: secret  it could not be read
     ");
-    let status = user.unprivileged(&["run", "--", "/bin/rm", "-f", "secret"]);
-    assert_eq!(status.code, 0, "{status:?}");
-    let answer = user.unprivileged(&["rewind", "first", "--exact", "-y"]);
-    assert_eq!(answer.code, 4);
-    insta::assert_snapshot!(answer.out, @r"
+    user.unprivileged_exits(0, &["run", "--", "/bin/rm", "-f", "secret"]);
+    insta::assert_snapshot!(user.unprivileged_exits(4, &["rewind", "first", "--exact", "-y"]).out, @r"
     Rewind to ID “first” (just now)
 
       missing   secret  it could not be read
@@ -38,36 +27,29 @@ fn a_file_that_may_not_be_read_is_named_and_left_alone() {
 #[test]
 fn a_workspace_that_may_not_be_written() {
     let user = after_an_agent();
-    user.give_up_privileges();
-    set_mode(&user, ".", 0o555);
+    user.drop_privileges();
+    user.set_mode(".", 0o555);
     let before = user.tree();
-    let answer = user.unprivileged(&["rewind", "m", "-y"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.unprivileged_exits(1, &["rewind", "m", "-y"]).err, @r"
     takeback: cannot make .takeback ready beside its place: Permission denied (os error 13)
       Nothing was changed.
       Make the folder writable and try again.
     ");
     assert_eq!(user.tree(), before);
     assert_eq!(user.unprivileged(&["checkpoint"]).code, 0, "it can still be recorded");
-    set_mode(&user, ".", 0o755);
+    user.set_mode(".", 0o755);
 }
 
 #[test]
 fn a_folder_of_yours_that_is_read_only_is_opened_for_the_moment() {
     let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
-    assert_eq!(
-        user.takeback(&["-q", "run", "--", "sh", "-c", "echo 2 > a.txt; echo 2 > lib/b.txt"]).code,
-        0
-    );
-    user.give_up_privileges();
-    set_mode(&user, "lib", 0o555);
-    let answer = user.unprivileged(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.succeeds(&["-q", "run", "--", "sh", "-c", "echo 2 > a.txt; echo 2 > lib/b.txt"]);
+    user.drop_privileges();
+    user.set_mode("lib", 0o555);
+    user.unprivileged_exits(0, &["rewind", "@", "-y"]);
     assert_eq!((user.read("a.txt").as_str(), user.read("lib/b.txt").as_str()), ("one\n", "b\n"));
-    let mode = std::fs::metadata(user.work().join("lib")).expect("it is there").permissions();
-    assert_eq!(mode.mode() & 0o777, 0o555);
-    set_mode(&user, "lib", 0o755);
+    assert_eq!(user.mode("lib"), 0o555);
+    user.set_mode("lib", 0o755);
 }
 
 #[test]

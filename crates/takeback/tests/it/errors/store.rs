@@ -1,19 +1,19 @@
-//! A store that is missing, damaged, another user's, newer, or not to be written.
+//! A store that is damaged, newer, foreign, or not writable.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::after_an_agent;
-use crate::home::User;
+use crate::user::{User, path_text};
 
-fn the_pack(user: &User) -> PathBuf {
+fn first_pack(user: &User) -> PathBuf {
     let packs = fs::read_dir(user.store().join("packs")).expect("packs");
     packs.map(|pack| pack.expect("named").path()).next().expect("one")
 }
 
 /// Overwrites a part of a file.
-fn spoil(file: &Path, at: std::ops::Range<usize>) {
+fn overwrite(file: &Path, at: std::ops::Range<usize>) {
     let mut bytes = fs::read(file).expect("it can be read");
     bytes[at].fill(0x5a);
     fs::write(file, bytes).expect("damaged");
@@ -27,16 +27,12 @@ fn a_store_from_the_future_or_of_another_program() {
     let mut bytes = std::fs::read(&database).expect("it can be read");
     bytes[60..64].copy_from_slice(&999_u32.to_be_bytes());
     std::fs::write(&database, bytes).expect("a newer format");
-    let answer = user.takeback(&["log"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(1, &["log"]).err, @r"
     takeback: the store at FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db has format 999; this Takeback knows formats up to 1
       Update Takeback; nothing was changed.
     ");
     std::fs::write(&database, "something else entirely").expect("foreign");
-    let answer = user.takeback(&["log"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.exits(1, &["log"]).err, @r"
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is not a Takeback store
       Move it aside, or choose another folder with --home or TAKEBACK_HOME.
     ");
@@ -48,7 +44,7 @@ fn a_store_whose_database_is_damaged() {
     let before = user.tree();
     let database = user.store().join("timeline.db");
     let size = usize::try_from(fs::metadata(&database).expect("it is there").len()).expect("small");
-    spoil(&database, 4096..size);
+    overwrite(&database, 4096..size);
     for args in [&["log"][..], &["status"], &["verify"], &["checkpoint"], &["rewind", "m", "-y"]] {
         let answer = user.takeback(args);
         assert_eq!(answer.code, 1, "{args:?}: {answer:?}");
@@ -62,30 +58,30 @@ fn a_store_whose_database_is_damaged() {
     takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is damaged: database disk image is malformed
       Restore the store's folder from a backup, or move it away to start over. Your files were not changed.
     ");
-    let answer = user.fed(&["record"], r#"{"event":"turn_end","session":"s"}"#);
+    let answer = user.feed(&["record"], r#"{"event":"turn_end","session":"s"}"#);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @"
     takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is damaged: database disk image is malformed
       Restore the store's folder from a backup, or move it away to start over. Your files were not changed.
     ");
     assert_eq!(user.tree(), before);
-    // What the hint says.
+    // Do what the hint says.
     fs::rename(user.store(), user.home().join("aside")).expect("it is moved aside");
-    assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+    user.succeeds(&["checkpoint"]);
 }
 
-/// Page by page: whatever is hit, nothing but a word comes of it.
+/// Page by page: any damage results in an error message, and nothing else.
 #[test]
 fn a_database_with_garbage_in_the_middle() {
     let user = after_an_agent();
-    let bring_back = user.keep();
+    let restore = user.backup();
     let before = user.tree();
     let database = user.store().join("timeline.db");
     let pages = fs::metadata(&database).expect("it is there").len() / 4096;
     let mut found = 0;
     for page in 1..usize::try_from(pages).expect("small") {
-        bring_back();
-        spoil(&database, page * 4096..(page + 1) * 4096);
+        restore();
+        overwrite(&database, page * 4096..(page + 1) * 4096);
         let verified = user.takeback(&["verify"]);
         found += usize::from(verified.code == 1);
         assert!([0, 1].contains(&verified.code), "page {page}: {verified:?}");
@@ -103,17 +99,15 @@ fn a_database_with_garbage_in_the_middle() {
 }
 
 #[test]
-fn contents_that_are_damaged() {
+fn damaged_contents() {
     let user = after_an_agent();
     let before = user.tree();
-    let pack = the_pack(&user);
+    let pack = first_pack(&user);
     let size = usize::try_from(fs::metadata(&pack).expect("it is there").len()).expect("small");
-    spoil(&pack, 20..size);
+    overwrite(&pack, 20..size);
     let listed = user.takeback(&["log"]);
     assert_eq!((listed.code, listed.out.lines().count()), (0, 1), "points are listed: {listed:?}");
-    let answer = user.takeback(&["rewind", "m", "-y"]);
-    assert_eq!(answer.code, 4);
-    insta::assert_snapshot!(answer.out, @"
+    insta::assert_snapshot!(user.exits(4, &["rewind", "m", "-y"]).out, @"
     Rewind to ID “go” (just now)
 
       restored  lib
@@ -128,10 +122,9 @@ fn contents_that_are_damaged() {
     `takeback verify` shows what is damaged.
     ");
     assert_eq!((user.read("a.txt").as_str(), user.read("new").as_str()), ("two\n", "new\n"));
-    assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
+    user.succeeds(&["undo", "-y"]);
     assert_eq!(user.tree(), before);
-    let answer = user.takeback(&["diff", "m"]);
-    assert_eq!(answer.code, 4);
+    let answer = user.exits(4, &["diff", "m"]);
     insta::assert_snapshot!(answer.out, @"
     # a.txt: changed, damaged in the store
     # lib: folder deleted
@@ -141,50 +134,39 @@ fn contents_that_are_damaged() {
     insta::assert_snapshot!(answer.err, @"
     takeback: 3 files are damaged in the store and not in the patch
     ");
-    let answer = user.takeback(&["diff", "m", "--stat"]);
-    assert_eq!(answer.code, 4);
-    insta::assert_snapshot!(answer.out, @"
+    insta::assert_snapshot!(user.exits(4, &["diff", "m", "--stat"]).out, @"
       a.txt      changed, damaged in the store
       lib        folder deleted
       lib/b.txt  deleted, damaged in the store
       new        new, damaged in the store
     3 files, +0 -0
     ");
-    let answer = user.takeback(&["diff", "m", "--json"]);
-    assert_eq!(answer.code, 4);
-    assert!(answer.out.contains("\"damaged\":true"), "{answer:?}");
+    user.exits(4, &["diff", "m", "--json"]).prints("\"damaged\":true");
     let shown = user.takeback(&["show", "m"]);
     assert_eq!((shown.code, shown.out.contains("a.txt")), (0, true), "{shown:?}");
-    let answer = user.takeback(&["export", "../bundle"]);
-    assert_eq!(answer.code, 4);
-    insta::assert_snapshot!(answer.out, @"
+    insta::assert_snapshot!(user.exits(4, &["export", "../bundle"]).out, @"
     Exported 1 point and 5 changes  558 B in ../bundle
     missing  a.txt  damaged in the store
     missing  lib/b.txt  damaged in the store
     missing  new  damaged in the store
     `takeback verify` shows what is damaged.
     ");
-    let answer = user.takeback(&["verify"]);
-    assert_eq!(answer.code, 1);
-    assert!(answer.out.contains("of a.txt (change 1) are damaged in segment"), "{answer:?}");
+    user.exits(1, &["verify"]).prints("of a.txt (change 1) are damaged in segment");
 }
 
 #[test]
-fn contents_that_are_gone() {
+fn missing_contents() {
     let user = after_an_agent();
     fs::remove_dir_all(user.store().join("packs")).expect("they go");
     for args in [&["rewind", "m", "--dry-run"][..], &["rewind", "m", "-y"]] {
-        let answer = user.takeback(args);
-        assert_eq!(answer.code, 4, "{answer:?}");
-        assert!(answer.out.contains("missing   a.txt      damaged in the store"), "{answer:?}");
+        user.exits(4, args).prints("missing   a.txt      damaged in the store");
     }
-    let answer = user.takeback(&["rewind", "m", "-y", "--json"]);
-    assert_eq!(answer.code, 4, "{answer:?}");
+    let answer = user.exits(4, &["rewind", "m", "-y", "--json"]);
     let told: serde_json::Value = serde_json::from_str(&answer.out).expect("JSON");
     let missing = serde_json::json!([{ "filePath": "a.txt", "reason": "damaged in the store" }]);
     let listed = told["notCaptured"].as_array().expect("a list");
     assert!(listed.contains(&missing[0]), "{told}");
-    // What stands there could not be had back either: it stays.
+    // The present file could not be restored later either, so it stays.
     let kept = "what is there now is damaged in the store; --discard PATH gives it up";
     assert!(listed.contains(&serde_json::json!({ "filePath": "new", "reason": kept })), "{told}");
     assert_eq!((user.read("a.txt").as_str(), user.read("new").as_str()), ("two\n", "new\n"));
@@ -192,7 +174,7 @@ fn contents_that_are_gone() {
     assert_eq!((given_up.code, user.exists("new")), (4, false), "{given_up:?}");
 }
 
-/// Modes that forbid it, as they are on a read-only disk too.
+/// Sets the modes of folders and files below a folder.
 fn set_modes(folder: &Path, folders: u32, files: u32) {
     for entry in fs::read_dir(folder).expect("it can be read") {
         let path = entry.expect("named").path();
@@ -209,7 +191,7 @@ fn set_modes(folder: &Path, folders: u32, files: u32) {
 fn a_store_that_may_not_be_written() {
     let user = after_an_agent();
     let before = user.tree();
-    user.give_up_privileges();
+    user.drop_privileges();
     let store = user.store();
     set_modes(&store, 0o500, 0o400);
     let looked = user.unprivileged(&["log"]);
@@ -246,11 +228,9 @@ fn a_store_that_may_not_be_written() {
 #[test]
 fn a_home_that_may_not_be_written() {
     let user = User::with(&[("a", "1")]);
-    user.give_up_privileges();
+    user.drop_privileges();
     fs::set_permissions(user.home(), fs::Permissions::from_mode(0o500)).expect("a mode");
-    let answer = user.unprivileged(&["checkpoint"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(user.unprivileged_exits(1, &["checkpoint"]).err, @r"
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID cannot be used (creating it): Permission denied (os error 13)
       Make the store readable and writable, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
     ");
@@ -259,8 +239,8 @@ fn a_home_that_may_not_be_written() {
 #[test]
 fn a_store_on_a_read_only_file_system() {
     let user = after_an_agent();
-    let database = user.store().join("timeline.db").canonicalize().expect("it is there");
-    let database = database.to_str().expect("utf-8").to_owned();
+    let database =
+        path_text(&user.store().join("timeline.db").canonicalize().expect("it is there"));
     for args in [&["checkpoint"][..], &["rewind", "m", "-y"]] {
         let answer = user.with_failing("openat:error=EROFS:when=1+", Some(&database), args);
         assert_eq!(answer.code, 1, "{answer:?}");
@@ -281,9 +261,7 @@ fn a_store_that_names_another_folder_is_reported_and_mended() {
     let right = fs::read(&root).expect("a root");
     for wrong in ["/nowhere/else", ""] {
         fs::write(&root, wrong).expect("it is written");
-        let found = user.takeback(&["verify"]);
-        assert_eq!(found.code, 1);
-        assert!(found.out.contains("`takeback recover` fixes it"), "{found:?}");
+        user.exits(1, &["verify"]).prints("`takeback recover` fixes it");
         let (status, doctor) = (user.takeback(&["status"]), user.takeback(&["doctor"]));
         assert!(status.out.contains("instead of"), "{status:?}");
         assert!(doctor.out.contains("instead of") && doctor.code == 1, "{doctor:?}");
@@ -293,7 +271,7 @@ fn a_store_that_names_another_folder_is_reported_and_mended() {
             (0, "Restored the folder's path in the store.\n")
         );
         assert_eq!(fs::read(&root).expect("a root"), right);
-        assert_eq!(user.takeback(&["verify"]).code, 0);
+        user.succeeds(&["verify"]);
     }
 }
 
@@ -305,13 +283,12 @@ fn an_event_that_was_damaged_while_it_waited_is_reported() {
     fs::create_dir_all(&inbox).expect("an inbox");
     fs::write(inbox.join("0000000000000001"), event.replace("\"go", "xgo")).expect("an event");
     for _ in 0..2 {
-        let found = user.takeback(&["verify"]);
-        assert_eq!(found.code, 1);
+        let found = user.exits(1, &["verify"]);
         let told = "1 event in the inbox cannot be read";
         assert!(found.out.contains(told), "{found:?}");
         let (status, doctor) = (user.takeback(&["status"]), user.takeback(&["doctor"]));
         assert!(status.out.contains(told), "{status:?}");
         assert!(doctor.out.contains(told) && doctor.code == 1, "{doctor:?}");
-        assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+        user.succeeds(&["checkpoint"]);
     }
 }

@@ -1,11 +1,11 @@
-//! Standard input that is closed, and answers without a reader.
+//! Closed standard input, and output without a reader.
 
 use std::process::{Command, Stdio};
 
 use super::after_an_agent;
-use crate::home::{Answer, User};
+use crate::user::{Answer, User};
 
-/// In a shell, where streams can be closed.
+/// Runs a shell script, which can close streams.
 fn in_shell(user: &User, script: &str) -> Answer {
     let mut command = Command::new("bash");
     command.args(["-c", script, env!("CARGO_BIN_EXE_takeback")]);
@@ -42,8 +42,8 @@ fn output_that_is_closed() {
     }
 }
 
-/// Runs with a pipe without a reader as output.
-fn unread(user: &User, args: &[&str], input: &str) -> Answer {
+/// Runs with a pipe without a reader as standard output.
+fn run_without_reader(user: &User, args: &[&str], input: &str) -> Answer {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let mut command = user.command(args);
@@ -61,7 +61,7 @@ fn unread(user: &User, args: &[&str], input: &str) -> Answer {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure_of_who_only_looks() {
+fn a_command_that_only_reads_succeeds_without_a_reader() {
     let user = after_an_agent();
     for args in [
         &["log"][..],
@@ -74,42 +74,46 @@ fn a_reader_that_goes_away_is_no_failure_of_who_only_looks() {
         &["du"],
     ] {
         for json in [&[][..], &["--json"]] {
-            let answer = unread(&user, &[args, json].concat(), "");
+            let answer = run_without_reader(&user, &[args, json].concat(), "");
             assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{args:?} {json:?}");
         }
     }
-    let answer = unread(&user, &["demo"], "");
+    let answer = run_without_reader(&user, &["demo"], "");
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
 }
 
 #[test]
-fn who_changes_something_goes_on_to_the_end_and_its_exit_code_is_right() {
+fn a_command_that_changes_something_finishes_without_a_reader() {
     let user = after_an_agent();
     user.write("new", "mine now\n");
-    let answer = unread(&user, &["rewind", "m", "-y"], "");
+    let answer = run_without_reader(&user, &["rewind", "m", "-y"], "");
     assert_eq!(
         (answer.code, answer.err.as_str()),
         (4, ""),
         "the file that both wrote is a conflict"
     );
     assert_eq!((user.read("a.txt").as_str(), user.read("lib/b.txt").as_str()), ("one\n", "b\n"));
-    assert_eq!(unread(&user, &["undo", "-y", "--json"], "").code, 0);
+    assert_eq!(run_without_reader(&user, &["undo", "-y", "--json"], "").code, 0);
     assert_eq!(user.read("a.txt"), "two\n");
-    assert_eq!(unread(&user, &["checkpoint", "unread", "--json"], "").code, 0);
-    assert_eq!(user.takeback(&["show", "unread"]).code, 0);
+    assert_eq!(run_without_reader(&user, &["checkpoint", "unread", "--json"], "").code, 0);
+    user.succeeds(&["show", "unread"]);
     let events = r#"{"event":"prompt","session":"t","message":"m1","text":"go"}
 {"event":"prompt","session":"t","message":"m2","text":"on"}
 "#;
-    let answer = unread(&user, &["record"], events);
+    let answer = run_without_reader(&user, &["record"], events);
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
     assert_eq!(user.takeback(&["show", "m2"]).code, 0, "an agent that does not listen is recorded");
-    assert_eq!(unread(&user, &["verify"], "").code, 0);
+    assert_eq!(run_without_reader(&user, &["verify"], "").code, 0);
     std::fs::remove_dir_all(user.store().join("packs")).expect("damaged");
-    assert_eq!(unread(&user, &["verify"], "").code, 1, "damage is told by the exit code");
+    assert_eq!(
+        run_without_reader(&user, &["verify"], "").code,
+        1,
+        "damage is told by the exit code"
+    );
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_reader_that_closes_the_pipe_is_no_error() {
     let user = User::with(&[("a", "1")]);
     for n in 0..30 {
         user.takeback(&["checkpoint", &format!("point number {n}")]);

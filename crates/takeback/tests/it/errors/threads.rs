@@ -1,14 +1,14 @@
-//! A process that gets no threads, as under a limit on processes, works on without.
+//! A process that cannot start threads, as under a process limit, works without them.
 
-use super::super::home::{Answer, User};
+use crate::user::{Answer, User};
 
-/// `takeback ARGS`, where the system starts neither threads nor processes.
-fn alone(user: &User, args: &[&str]) -> Answer {
+/// `takeback ARGS`, where neither threads nor processes can be started.
+fn without_threads(user: &User, args: &[&str]) -> Answer {
     user.with_failing("clone,clone3,vfork,fork:error=EAGAIN", None, args)
 }
 
-/// Enough files that a scan, a rewind and a clean-up share them out.
-fn many(user: &User, text: &str) {
+/// Enough files for a scan, a rewind and a clean-up to use several threads.
+fn many_files(user: &User, text: &str) {
     for n in 0..120 {
         user.write(&format!("folder-{}/file-{n}.txt", n % 7), &format!("{text} {n}\n"));
     }
@@ -17,8 +17,8 @@ fn many(user: &User, text: &str) {
 #[test]
 fn files_are_recorded_and_taken_back_without_threads() {
     let user = User::new();
-    many(&user, "before");
-    assert_eq!(alone(&user, &["checkpoint", "first"]).code, 0);
+    many_files(&user, "before");
+    assert_eq!(without_threads(&user, &["checkpoint", "first"]).code, 0);
     let before = user.tree();
     assert_eq!(
         user.takeback(&[
@@ -36,25 +36,25 @@ fn files_are_recorded_and_taken_back_without_threads() {
     for args in
         [&["status"][..], &["log"], &["show", "first"], &["diff", "first"], &["verify"], &["du"]]
     {
-        let answer = alone(&user, args);
+        let answer = without_threads(&user, args);
         assert_eq!(answer.code, 0, "{args:?}: {answer:?}");
         assert_eq!(answer.err, "", "{args:?}");
     }
-    let rewound = alone(&user, &["rewind", "first", "-y"]);
+    let rewound = without_threads(&user, &["rewind", "first", "-y"]);
     assert_eq!(rewound.code, 0, "{rewound:?}");
     assert_eq!(user.tree(), before);
-    let undone = alone(&user, &["undo", "-y"]);
+    let undone = without_threads(&user, &["undo", "-y"]);
     assert_eq!(undone.code, 0, "{undone:?}");
     assert_eq!(user.tree(), after);
-    let cleaned = alone(&user, &["cleanup"]);
+    let cleaned = without_threads(&user, &["cleanup"]);
     assert_eq!(cleaned.code, 0, "{cleaned:?}");
-    assert_eq!(user.takeback(&["verify"]).code, 0);
+    user.succeeds(&["verify"]);
 }
 
 #[test]
 fn a_hook_records_without_threads() {
     let user = User::new();
-    many(&user, "before");
+    many_files(&user, "before");
     let given = |event: &str, rest: &str| {
         let work = user.work();
         format!(
@@ -72,7 +72,7 @@ fn a_hook_records_without_threads() {
         if event.contains("PostToolUse") {
             user.write("made.txt", "made\n");
         }
-        let answer = user.with_failing_fed(
+        let answer = user.with_failing_and_input(
             "clone,clone3,vfork,fork:error=EAGAIN",
             &["hook", "--agent", "claude"],
             &event,
@@ -84,16 +84,16 @@ fn a_hook_records_without_threads() {
 }
 
 #[test]
-fn what_needs_a_process_says_that_there_is_none() {
+fn commands_that_need_a_process_report_the_failure() {
     let user = User::new();
-    many(&user, "before");
-    let ran = alone(&user, &["run", "--", "touch", "made"]);
+    many_files(&user, "before");
+    let ran = without_threads(&user, &["run", "--", "touch", "made"]);
     assert_eq!(ran.code, 125, "{ran:?}");
     assert!(ran.err.contains("touch") && !ran.err.contains("panicked"), "{ran:?}");
     for args in
         [&["doctor"][..], &["serve", "--ensure"], &["serve", "--stdio"], &["chat"], &["demo"]]
     {
-        let answer = alone(&user, args);
+        let answer = without_threads(&user, args);
         assert!(!answer.err.contains("panicked"), "{args:?}: {answer:?}");
     }
 }

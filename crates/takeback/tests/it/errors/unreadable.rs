@@ -1,29 +1,16 @@
-//! Folders and files that cannot be read are never taken for unchanged: as an ordinary user.
+//! Unreadable folders and files do not count as unchanged. As an ordinary user.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::home::{Answer, User};
-
-fn set_mode(user: &User, path: &str, mode: u32) {
-    let path = user.work().join(path);
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode is set");
-}
-
-fn mode_of(user: &User, path: &str) -> u32 {
-    let path = user.work().join(path);
-    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
-}
+use crate::user::{Answer, User};
 
 /// An ordinary user whose folder has a point.
-fn ordinary(files: &[(&str, &str)]) -> User {
+fn ordinary_user(files: &[(&str, &str)]) -> User {
     let user = User::with(files);
-    user.give_up_privileges();
-    let answer = user.unprivileged(&["checkpoint", "start"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    user.drop_privileges();
+    user.unprivileged_exits(0, &["checkpoint", "start"]);
     user
 }
 
@@ -33,7 +20,7 @@ fn run(user: &User, script: &str) -> Answer {
 
 fn json(user: &User, args: &[&str]) -> (i32, Value) {
     let answer = user.unprivileged(&[args, &["--json"]].concat());
-    // Numbers of eight digits look like ids.
+    // Eight-digit numbers look like ids.
     let value = serde_json::from_str(&answer.out.replace(":ID", ":0"));
     (answer.code, value.unwrap_or_else(|error| panic!("{error}: {answer:?}")))
 }
@@ -42,8 +29,8 @@ const DAMAGE: &str = "echo agent > dir/a.txt; rm dir/b.txt; echo new > dir/new.t
                       echo agent > dir/sub/c.txt; mkdir dir/made; echo m > dir/made/m.txt; \
                       chmod 000 dir";
 
-fn damaged() -> User {
-    let user = ordinary(&[
+fn after_damage() -> User {
+    let user = ordinary_user(&[
         ("dir/a.txt", "one\n"),
         ("dir/b.txt", "two\n"),
         ("dir/sub/c.txt", "three\n"),
@@ -56,25 +43,22 @@ fn damaged() -> User {
 }
 
 #[test]
-fn an_agent_that_closes_a_folder_hides_nothing() {
-    let user = damaged();
-    let preview = user.unprivileged(&["rewind", "@", "--dry-run"]);
-    assert_eq!(preview.code, 4, "{preview:?}");
+fn an_agent_that_makes_a_folder_unreadable_hides_nothing() {
+    let user = after_damage();
+    let preview = user.unprivileged_exits(4, &["rewind", "@", "--dry-run"]);
     assert!(preview.out.contains("made readable first"), "{preview:?}");
-    assert_eq!(mode_of(&user, "dir"), 0, "a preview changes nothing");
-    let answer = user.unprivileged(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
-    assert_eq!(mode_of(&user, "dir"), 0o755);
+    assert_eq!(user.mode("dir"), 0, "a preview changes nothing");
+    let answer = user.unprivileged_exits(0, &["rewind", "@", "-y"]);
+    assert_eq!(user.mode("dir"), 0o755);
     assert_eq!(user.read("dir/a.txt"), "one\n");
     assert_eq!(user.read("dir/b.txt"), "two\n");
     assert_eq!(user.read("dir/sub/c.txt"), "three\n");
     assert!(!user.exists("dir/new.txt"), "what the agent made goes: {answer:?}");
     assert!(!user.exists("dir/made"), "{answer:?}");
-    // And back again: nothing of what stood there is lost.
-    let answer = user.unprivileged(&["undo", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
-    assert_eq!(mode_of(&user, "dir"), 0);
-    set_mode(&user, "dir", 0o755);
+    // An undo loses nothing either.
+    user.unprivileged_exits(0, &["undo", "-y"]);
+    assert_eq!(user.mode("dir"), 0);
+    user.set_mode("dir", 0o755);
     assert_eq!(user.read("dir/a.txt"), "agent\n");
     assert_eq!(user.read("dir/new.txt"), "new\n");
     assert!(!user.exists("dir/b.txt"));
@@ -82,21 +66,18 @@ fn an_agent_that_closes_a_folder_hides_nothing() {
 
 #[test]
 fn a_closed_folder_in_a_closed_folder_is_opened_too() {
-    let user = ordinary(&[("dir/sub/c.txt", "three\n"), ("dir/a.txt", "one\n")]);
+    let user = ordinary_user(&[("dir/sub/c.txt", "three\n"), ("dir/a.txt", "one\n")]);
     let answer = run(&user, "echo agent > dir/sub/c.txt; chmod 000 dir/sub; chmod 000 dir");
     assert_eq!(answer.code, 0, "{answer:?}");
-    let answer = user.unprivileged(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
-    assert_eq!((mode_of(&user, "dir"), mode_of(&user, "dir/sub")), (0o755, 0o755));
+    user.unprivileged_exits(0, &["rewind", "@", "-y"]);
+    assert_eq!((user.mode("dir"), user.mode("dir/sub")), (0o755, 0o755));
     assert_eq!(user.read("dir/sub/c.txt"), "three\n");
 }
 
 #[test]
 fn checkpoint_status_and_points_report_it() {
-    let user = damaged();
-    let answer = user.unprivileged(&["checkpoint", "blind"]);
-    assert_eq!(answer.code, 3, "{answer:?}");
-    assert!(answer.out.contains("not read: dir/"), "{answer:?}");
+    let user = after_damage();
+    user.unprivileged_exits(3, &["checkpoint", "blind"]).prints("not read: dir/");
     let (code, told) = json(&user, &["checkpoint", "again"]);
     assert_eq!((code, told["unreadable"][0]["filePath"].as_str()), (3, Some("dir")), "{told}");
     assert_eq!(told["unreadable"][0]["known"], 4, "{told}");
@@ -106,61 +87,58 @@ fn checkpoint_status_and_points_report_it() {
     let log = user.unprivileged(&["log"]);
     let line = log.out.lines().find(|line| line.contains("again")).unwrap_or_default();
     assert!(line.contains("4 not read"), "{log:?}");
-    set_mode(&user, "dir", 0o755);
-    assert_eq!(user.unprivileged(&["checkpoint", "seen"]).code, 0);
+    user.set_mode("dir", 0o755);
+    user.unprivileged_exits(0, &["checkpoint", "seen"]);
 }
 
-/// The person closed it; what the agent did below before that is taken back, the mode stays.
+/// The user closed the folder; the agent's earlier work below is taken back, and the mode stays.
 #[test]
-fn the_persons_own_mode_stays() {
-    let user = ordinary(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
+fn the_users_own_mode_stays() {
+    let user = ordinary_user(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
     assert_eq!(run(&user, "echo agent > dir/a.txt").code, 0);
-    set_mode(&user, "dir", 0o000);
-    let answer = user.unprivileged(&["rewind", "@", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
-    assert_eq!(mode_of(&user, "dir"), 0);
-    set_mode(&user, "dir", 0o755);
+    user.set_mode("dir", 0o000);
+    user.unprivileged_exits(0, &["rewind", "@", "-y"]);
+    assert_eq!(user.mode("dir"), 0);
+    user.set_mode("dir", 0o755);
     assert_eq!((user.read("dir/a.txt"), user.read("dir/b.txt")), ("one\n".into(), "two\n".into()));
 }
 
-/// A folder that may be listed and not searched, and a file that may not be read.
+/// A folder that can be listed but not searched, and a file that cannot be read.
 #[test]
-fn names_without_their_files_are_no_evidence() {
-    let user = ordinary(&[("dir/a.txt", "one\n"), ("b.txt", "two\n")]);
+fn names_without_their_metadata_are_no_evidence() {
+    let user = ordinary_user(&[("dir/a.txt", "one\n"), ("b.txt", "two\n")]);
     let answer =
         run(&user, "echo agent > dir/a.txt; echo agent > b.txt; chmod 444 dir; chmod 0 b.txt");
     assert!(answer.err.contains("not read: dir/"), "{answer:?}");
     assert!(answer.err.contains("b.txt"), "{answer:?}");
     let answer = user.unprivileged(&["rewind", "@", "-y"]);
     assert_eq!(answer.code, 4, "the file's bytes cannot be kept: {answer:?}");
-    assert_eq!((mode_of(&user, "dir"), user.read("dir/a.txt").as_str()), (0o755, "one\n"));
+    assert_eq!((user.mode("dir"), user.read("dir/a.txt").as_str()), (0o755, "one\n"));
 }
 
-/// While it was closed, another call and a person may both have written: time alone decides nothing.
+/// While it was closed, a call and the user may both have written, so the time alone decides nothing.
 #[test]
-fn what_changed_unseen_is_unclear_if_a_call_ran() {
-    let user = ordinary(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
-    set_mode(&user, "dir", 0o000);
-    assert_eq!(user.unprivileged(&["checkpoint"]).code, 3);
+fn unseen_changes_are_unclear_if_a_call_ran() {
+    let user = ordinary_user(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
+    user.set_mode("dir", 0o000);
+    user.unprivileged_exits(3, &["checkpoint"]);
     let script = "chmod 755 dir; echo two > dir/a.txt; chmod 000 dir; sleep 0.3";
     assert_eq!(run(&user, script).code, 0);
-    set_mode(&user, "dir", 0o755);
-    let answer = user.unprivileged(&["rewind", "start", "-y"]);
-    assert_eq!(answer.code, 4, "{answer:?}");
-    assert!(answer.out.contains("unclear"), "{answer:?}");
+    user.set_mode("dir", 0o755);
+    user.unprivileged_exits(4, &["rewind", "start", "-y"]).prints("unclear");
     assert_eq!(user.read("dir/a.txt"), "two\n");
 }
 
-/// The same without a call: it is the person's.
+/// The same without a call: the change is the user's.
 #[test]
-fn what_changed_unseen_is_the_persons_if_no_call_ran() {
-    let user = ordinary(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
+fn unseen_changes_are_the_users_if_no_call_ran() {
+    let user = ordinary_user(&[("dir/a.txt", "one\n"), ("dir/b.txt", "two\n")]);
     assert_eq!(run(&user, "chmod 000 dir").code, 0);
     std::thread::sleep(Duration::from_millis(600));
-    set_mode(&user, "dir", 0o755);
+    user.set_mode("dir", 0o755);
     user.write("dir/a.txt", "mine\n");
     let answer = user.unprivileged(&["rewind", "start", "-y"]);
-    // Whether the agent had changed it before is not known, and that is said.
+    // Whether the agent had changed it before is unknown, and reported.
     assert_eq!(answer.code, 4, "{answer:?}");
     assert!(answer.out.contains("missing   dir/a.txt"), "{answer:?}");
     assert!(!answer.out.contains("b.txt"), "it is as it was: {answer:?}");
@@ -175,63 +153,62 @@ fn what_changed_unseen_is_the_persons_if_no_call_ran() {
 fn a_disk_that_fails_is_no_evidence() {
     for errno in ["EIO", "EMFILE", "ENFILE", "EACCES"] {
         let user = User::with(&[("dir/a.txt", "one\n"), ("b.txt", "two\n")]);
-        assert_eq!(user.takeback(&["checkpoint", "start"]).code, 0);
+        user.succeeds(&["checkpoint", "start"]);
         user.write("dir/a.txt", "changed\n");
         user.write("dir/new.txt", "new\n");
         let rule = format!("openat2:error={errno}:when=1+");
         let answer = user.with_failing(&rule, Some("dir"), &["checkpoint", "blind"]);
         assert_eq!(answer.code, 3, "{errno}: {answer:?}");
         assert!(answer.out.contains("not read: dir/"), "{errno}: {answer:?}");
-        // What was seen afterwards is what stood there all the time.
+        // The next scan finds the contents that were there all the time.
         let answer = user.takeback(&["checkpoint", "seen"]);
         assert_eq!(answer.code, 0, "{errno}: {answer:?}");
         let answer = user.takeback(&["rewind", "start", "--exact", "-y"]);
-        // The point in between cannot tell whether the new file was there.
+        // The point in between does not know whether the new file existed.
         assert_eq!((answer.code, user.read("dir/a.txt").as_str()), (4, "one\n"), "{answer:?}");
         assert!(answer.out.contains("missing   dir/new.txt"), "{answer:?}");
     }
 }
 
-/// The root itself: the command keeps its exit code, and that nothing could be recorded is said.
+/// The root itself is unreadable: the command keeps its exit code, and the failure is reported.
 #[test]
 fn a_root_that_cannot_be_read_is_an_error() {
-    let user = ordinary(&[("a.txt", "one\n"), ("dir/b.txt", "two\n")]);
+    let user = ordinary_user(&[("a.txt", "one\n"), ("dir/b.txt", "two\n")]);
     let answer = run(&user, "echo agent > a.txt; chmod 000 .");
     assert_eq!(answer.code, 0, "{answer:?}");
     assert!(answer.err.contains("cannot scan"), "{answer:?}");
-    set_mode(&user, ".", 0o755);
+    user.set_mode(".", 0o755);
     let answer = user.unprivileged(&["rewind", "@", "-y"]);
     assert_eq!(answer.code, 4, "the end of the command was not seen: {answer:?}");
     assert!(answer.out.contains("unclear   a.txt"), "{answer:?}");
 }
 
-/// A crash between opening the folder and the end: its mode is put right.
+/// After a crash while the folder is open, its mode is restored.
 #[test]
 fn a_crash_while_it_is_open_puts_the_mode_right() {
-    let user = damaged();
+    let user = after_damage();
     assert!(user.killed_unprivileged("renameat2:signal=SIGKILL:when=1", &["rewind", "@", "-y"]));
-    let answer = user.unprivileged(&["recover"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
-    assert_eq!(mode_of(&user, "dir"), 0o755);
+    user.unprivileged_exits(0, &["recover"]);
+    assert_eq!(user.mode("dir"), 0o755);
     assert_eq!(user.read("dir/a.txt"), "one\n");
 }
 
-/// The same at each wait for the disk: the folder has the mode it had or the point's, and no other.
+/// The same at each wait for the disk: the folder has its earlier mode or the point's, and no other.
 #[test]
 fn a_crash_at_any_moment_leaves_no_folder_open() {
     let mut was_closed_again = false;
     for at in 1.. {
-        let user = damaged();
+        let user = after_damage();
         let rule = format!("fsync,fdatasync:signal=SIGKILL:when={at}");
         let was_killed = user.killed_unprivileged(&rule, &["rewind", "@", "-y"]);
-        let was_open = mode_of(&user, "dir") == 0o700;
+        let was_open = user.mode("dir") == 0o700;
         let answer = user.unprivileged(&["recover"]);
-        let mode = mode_of(&user, "dir");
+        let mode = user.mode("dir");
         assert!(matches!(mode, 0 | 0o755), "{at}: {mode:o} {answer:?}");
         was_closed_again |= was_open && mode == 0;
         let answer = user.unprivileged(&["rewind", "@", "-y"]);
         assert!(matches!(answer.code, 0 | 5), "{at}: {answer:?}");
-        assert_eq!((mode_of(&user, "dir"), user.read("dir/a.txt").as_str()), (0o755, "one\n"));
+        assert_eq!((user.mode("dir"), user.read("dir/a.txt").as_str()), (0o755, "one\n"));
         if !was_killed {
             break;
         }
@@ -245,8 +222,8 @@ fn ten_thousand_names_are_no_burden() {
     for at in 0..10_000 {
         user.write(&format!("dir/{}/{at}.txt", at % 20), "x\n");
     }
-    user.give_up_privileges();
-    assert_eq!(user.unprivileged(&["checkpoint", "start"]).code, 0);
+    user.drop_privileges();
+    user.unprivileged_exits(0, &["checkpoint", "start"]);
     let began = Instant::now();
     let answer = run(&user, "echo y > dir/1/1.txt; chmod 000 dir");
     assert_eq!(answer.code, 0, "{answer:?}");

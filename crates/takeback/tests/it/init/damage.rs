@@ -1,17 +1,16 @@
-//! Whatever happens, a settings file is whole: as it was, or as it is to be.
+//! A settings file always stays complete: as before, or with the change.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
-use std::process::{Command, Stdio};
 use std::thread;
 
-use super::{bin, home, settings, takeback, with_agents, write_settings};
-use crate::home::User;
+use super::{bin, exits, home, settings, takeback, with_agents, write_settings};
+use crate::user::User;
 
 const MINE: &str = "{\n  \"model\": \"opus\"\n}\n";
 
 #[test]
-fn a_file_that_is_no_json_is_left_and_the_others_go_on() {
+fn an_invalid_file_is_left_and_other_agents_are_configured() {
     let user = with_agents(&[("claude", "2")]);
     for (text, place) in [
         ("{\n  \"a\": 1,\n  oops\n}\n", "line 3, column 3"),
@@ -42,15 +41,14 @@ fn a_linked_file_stays_where_it_is() {
     fs::write(dotfiles.join("claude.json"), MINE).expect("settings");
     symlink("../dotfiles/claude.json", settings(&user)).expect("a link");
     let before = home(&user);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     assert!(settings(&user).is_symlink());
     let text = fs::read_to_string(dotfiles.join("claude.json")).expect("it is there");
     assert!(text.contains("hook --agent claude"));
-    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y"]);
     assert_eq!(home(&user), before);
     fs::remove_file(dotfiles.join("claude.json")).expect("it goes");
-    let answer = takeback(&user, &["init", "-y"]);
-    assert_eq!(answer.code, 3, "{answer:?}");
+    let answer = exits(&user, 3, &["init", "-y"]);
     assert!(answer.out.contains("which does not exist"), "{answer:?}");
 }
 
@@ -65,10 +63,10 @@ fn a_file_with_two_names_is_refused() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_to_is_said() {
+fn a_read_only_folder_is_reported() {
     let user = with_agents(&[("claude", "2")]);
     write_settings(&user, MINE);
-    user.give_up_privileges();
+    user.drop_privileges();
     let folder = user.home().join(".claude");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).expect("a mode");
     let answer = user.unprivileged(&["init", "-y", "--agent", "claude"]);
@@ -88,7 +86,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn many_at_once_end_as_one() {
+fn parallel_runs_have_the_effect_of_one() {
     let user = with_agents(&[("claude", "2")]);
     write_settings(&user, MINE);
     let before = home(&user);
@@ -102,12 +100,12 @@ fn many_at_once_end_as_one() {
         }
     });
     assert!(takeback(&user, &["init", "-y"]).out.contains("Nothing to do"));
-    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y"]);
     assert_eq!(home(&user), before);
 }
 
-/// The settings file is as it was or as it is to be; another run completes it, and takes all of it back.
-fn is_whole(user: &User, before: &[(String, String)], what: &str) {
+/// The settings file is as before or complete; another `init` completes it, and `uninstall` restores it.
+fn assert_complete(user: &User, before: &[(String, String)], what: &str) {
     let text = fs::read_to_string(settings(user)).expect("it is there");
     let is_new = text.contains("hook --agent claude") && text.ends_with("}\n");
     assert!(text == MINE || is_new, "{what}: {text}");
@@ -140,16 +138,16 @@ fn a_full_disk_changes_nothing() {
             let names: Vec<_> = names.map(|name| name.expect("it").file_name()).collect();
             assert!(names.iter().all(|name| !name.to_string_lossy().contains(".new")), "{names:?}");
         }
-        is_whole(&user, &before, rule);
+        assert_complete(&user, &before, rule);
     }
 }
 
 #[test]
-fn what_was_taken_out_by_hand_is_tidied_up() {
+fn hooks_removed_by_hand_are_tidied_up() {
     let user = with_agents(&[]);
     write_settings(&user, MINE);
     let before = home(&user);
-    assert_eq!(takeback(&user, &["init", "-y", "--agent", "claude"]).code, 0);
+    exits(&user, 0, &["init", "-y", "--agent", "claude"]);
     fs::write(settings(&user), MINE).expect("settings");
     let answer = takeback(&user, &["uninstall", "-y"]);
     assert!(answer.out.contains("Nothing to do"), "{answer:?}");
@@ -157,7 +155,7 @@ fn what_was_taken_out_by_hand_is_tidied_up() {
 }
 
 #[test]
-fn killed_at_any_step_it_is_whole() {
+fn killed_at_any_step_the_file_is_complete() {
     let steps = ["fdatasync", "renameat2", "rename", "fchmod", "unlink", "fsync"];
     for (args, most) in [(["init", "-y"], 4), (["uninstall", "-y"], 3)] {
         for step in steps {
@@ -166,17 +164,13 @@ fn killed_at_any_step_it_is_whole() {
                 write_settings(&user, MINE);
                 let before = home(&user);
                 if args[0] == "uninstall" {
-                    assert_eq!(takeback(&user, &["init", "-y", "--agent", "claude"]).code, 0);
+                    exits(&user, 0, &["init", "-y", "--agent", "claude"]);
                 }
-                let mut command = Command::new("strace");
-                command.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={step}"));
-                command.arg("-e").arg(format!("inject={step}:signal=KILL:when={n}"));
-                command.arg(env!("CARGO_BIN_EXE_takeback")).args(args).args(["--agent", "claude"]);
-                command.current_dir(user.work()).env_clear().env("HOME", user.home());
-                command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-                let status = command.stdout(Stdio::null()).status().expect("it runs");
-                is_whole(&user, &before, &format!("{args:?} {step} {n} {status}"));
-                if status.success() {
+                let rule = format!("{step}:signal=KILL:when={n}");
+                let killed =
+                    user.killed_unprivileged(&rule, &[&args[..], &["--agent", "claude"]].concat());
+                assert_complete(&user, &before, &format!("{args:?} {step} {n} {killed}"));
+                if !killed {
                     break;
                 }
             }

@@ -1,4 +1,4 @@
-//! What goes into a settings file, and what comes out of it again.
+//! What `init` adds to a settings file, and what `uninstall` removes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -6,9 +6,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use serde_json::json;
 use takeback_agents::{AGENTS, agent_names};
 
-use super::{bin, home, json, program, settings, takeback, with_agents, write_settings};
-use crate::home::User;
-use crate::terminal::on_a_terminal;
+use super::{bin, exits, home, json, program, settings, takeback, with_agents, write_settings};
+use crate::user::User;
 
 const MINE: &str = "{\n  \"model\" : \"opus\",\n  \"hooks\": {\n    \
     \"Stop\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"say done\" }] }\n    ]\n  \
@@ -41,8 +40,7 @@ fn comments_stay_where_the_agent_reads_them_and_are_refused_where_it_does_not() 
     fs::write(&file, text).expect("settings");
     write_settings(&user, text);
     let before = home(&user);
-    let answer = takeback(&user, &["init", "-y"]);
-    assert_eq!(answer.code, 3, "{answer:?}");
+    let answer = exits(&user, 3, &["init", "-y"]);
     let what = "Claude Code: ~/.claude/settings.json cannot be used: line 1, column 1: Comments are not \
         allowed; Claude Code ignores the whole file because of it\n  Make it plain JSON, without comments and trailing commas, and try again; nothing was written.\n";
     assert!(answer.out.contains(what), "{answer:?}");
@@ -50,15 +48,15 @@ fn comments_stay_where_the_agent_reads_them_and_are_refused_where_it_does_not() 
     let now = fs::read_to_string(&file).expect("it is there");
     assert!(now.contains("takeback") && now.contains("1, // beside\n"), "{now}");
     let doctor = takeback(&user, &["doctor"]);
-    let out = doctor.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let out = doctor.unwrapped();
     let what = "! Claude Code 2: ~/.claude/settings.json is not read: line 1, column 1: Comments are not allowed; Claude Code ignores the whole file";
     assert!(out.contains(what), "{out}");
-    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y"]);
     assert_eq!(home(&user), before);
 }
 
 #[test]
-fn uninstall_brings_the_very_bytes_back() {
+fn uninstall_restores_the_exact_bytes() {
     for text in ODD {
         let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
         write_settings(&user, text);
@@ -69,37 +67,35 @@ fn uninstall_brings_the_very_bytes_back() {
         assert_ne!(home(&user), before);
         let backup = fs::read_to_string(user.home().join(".claude/settings.json.takeback-backup"));
         assert_eq!(backup.expect("a backup"), *text);
-        assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+        exits(&user, 0, &["uninstall", "-y"]);
         assert_eq!(home(&user), before, "{text:?}");
     }
 }
 
 #[test]
-fn a_file_that_was_not_there_goes_with_its_folder() {
+fn a_file_that_init_created_is_removed_with_its_folder() {
     let user = with_agents(&[("claude", "2")]);
     let before = home(&user);
-    let answer = takeback(&user, &["init", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    exits(&user, 0, &["init", "-y"]);
     let mode = fs::metadata(settings(&user)).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y"]);
     assert_eq!(home(&user), before);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     fs::write(user.home().join(".claude/mine"), "").expect("a file");
-    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y"]);
     assert!(user.home().join(".claude/mine").exists() && !settings(&user).exists());
 }
 
 #[test]
-fn what_others_did_since_stays_byte_for_byte() {
+fn other_programs_changes_stay_byte_for_byte() {
     let user = with_agents(&[("claude", "2")]);
     write_settings(&user, MINE);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let edit = |text: String| text.replace("\"model\" : \"opus\"", "\"model\" :  \"haiku\"");
     let now = fs::read_to_string(settings(&user)).expect("it is there");
     fs::write(settings(&user), edit(now)).expect("it is edited");
-    let answer = takeback(&user, &["uninstall", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    exits(&user, 0, &["uninstall", "-y"]);
     let now = fs::read_to_string(settings(&user)).expect("it is there");
     assert_eq!(now, edit(MINE.to_owned()));
     let left: Vec<String> = home(&user).into_iter().map(|(path, _)| path).collect();
@@ -110,7 +106,7 @@ fn what_others_did_since_stays_byte_for_byte() {
 fn a_second_run_finds_nothing_to_do_and_a_half_one_is_completed() {
     let user = with_agents(&[("claude", "2")]);
     write_settings(&user, MINE);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let whole = home(&user);
     let again = takeback(&user, &["init"]);
     assert_eq!(again.code, 0, "no confirmation is needed: {again:?}");
@@ -119,11 +115,10 @@ fn a_second_run_finds_nothing_to_do_and_a_half_one_is_completed() {
     let text = fs::read_to_string(settings(&user)).expect("it is there");
     let half = text.replace("\"UserPromptSubmit\"", "\"Elsewhere\"");
     fs::write(settings(&user), half).expect("it is edited");
-    let answer = takeback(&user, &["init", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    exits(&user, 0, &["init", "-y"]);
     let hooks = &json(&user, &["doctor"])["agents"][0]["hooks"][0];
     assert_eq!((&hooks["state"], &hooks["hooks"]), (&json!("complete"), &hooks["wanted"]));
-    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y"]);
     let text = fs::read_to_string(settings(&user)).expect("it is there");
     assert_eq!(text, MINE);
 }
@@ -131,7 +126,7 @@ fn a_second_run_finds_nothing_to_do_and_a_half_one_is_completed() {
 #[test]
 fn a_hook_that_cannot_run_any_more_is_replaced_and_one_that_can_is_left() {
     let user = with_agents(&[("claude", "2")]);
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let text = fs::read_to_string(settings(&user)).expect("it is there");
     let own = env!("CARGO_BIN_EXE_takeback");
     let moved = text.replace(own, "/gone/takeback");
@@ -139,7 +134,7 @@ fn a_hook_that_cannot_run_any_more_is_replaced_and_one_that_can_is_left() {
     fs::write(settings(&user), &moved).expect("it is edited");
     let health = &json(&user, &["doctor"])["agents"][0];
     assert_eq!(health["hooks"][0]["state"], "broken", "{health}");
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     assert_eq!(fs::read_to_string(settings(&user)).expect("it is there"), text);
     program(&user, "takeback", "#!/bin/sh\n");
     let by_name = text.replace(own, "takeback");
@@ -151,22 +146,20 @@ fn a_hook_that_cannot_run_any_more_is_replaced_and_one_that_can_is_left() {
 fn the_command_is_short_where_the_name_means_this_program() {
     let user = with_agents(&[("claude", "2")]);
     symlink(env!("CARGO_BIN_EXE_takeback"), bin(&user).join("takeback")).expect("a link");
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     let text = fs::read_to_string(settings(&user)).expect("it is there");
     assert!(text.contains("\"command\": \"takeback hook --agent claude\""), "{text}");
 }
 
 #[test]
-fn hooks_of_a_project_stand_in_the_project() {
+fn a_projects_hooks_are_in_the_project() {
     let user = with_agents(&[("claude", "2")]);
-    let answer = takeback(&user, &["init", "-y", "--scope", "project"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    exits(&user, 0, &["init", "-y", "--scope", "project"]);
     assert!(user.exists(".claude/settings.json") && !settings(&user).exists());
-    assert_eq!(takeback(&user, &["uninstall", "-y", "--scope", "project"]).code, 0);
+    exits(&user, 0, &["uninstall", "-y", "--scope", "project"]);
     assert!(!user.exists(".claude"));
     let home = user.home().display().to_string();
-    let refused = takeback(&user, &["-C", &home, "init", "-y", "--scope", "project"]);
-    assert_eq!(refused.code, 2, "{refused:?}");
+    exits(&user, 2, &["-C", &home, "init", "-y", "--scope", "project"]);
 }
 
 #[test]
@@ -174,8 +167,7 @@ fn a_path_of_this_machine_in_a_project_is_pointed_out() {
     const DOUBT: &str = "others who use this project need takeback at the same path";
     let user = with_agents(&[("claude", "2")]);
     let project = ["init", "-y", "--scope", "project"];
-    let said =
-        |args: &[&str]| takeback(&user, args).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = |args: &[&str]| takeback(&user, args).unwrapped();
     assert!(said(&["init", "--dry-run", "--scope", "project"]).contains(DOUBT));
     assert!(!said(&["init", "--dry-run"]).contains(DOUBT), "it is the user's own");
     let next = json(&user, &project)["next"][0].to_string();
@@ -197,7 +189,7 @@ fn hooks_in_both_scopes_are_pointed_out_where_both_would_run() {
         next.filter(|line| line.contains(DOUBT)).collect()
     };
     assert_eq!(twice(&["init", "-y"]), [""; 0]);
-    // The same line: Claude Code runs it once.
+    // Claude Code runs identical commands once.
     let copilot = "Copilot CLI has hooks in ~/.copilot/hooks/takeback.json too: each prompt would be \
                    recorded twice. `takeback uninstall --agent copilot` removes them there.";
     assert_eq!(twice(&["init", "-y", "--scope", "project"]), [copilot]);
@@ -241,9 +233,9 @@ fn agents_are_found_by_their_folder_too_and_wrong_names_are_refused() {
     assert_eq!(answer.code, 2);
     fs::create_dir(user.home().join(".claude")).expect("a folder");
     assert_eq!(takeback(&user, &["init"]).code, 2, "needs confirmation");
-    assert_eq!(takeback(&user, &["init", "--dry-run"]).code, 0);
+    exits(&user, 0, &["init", "--dry-run"]);
     assert!(!settings(&user).exists());
-    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    exits(&user, 0, &["init", "-y"]);
     assert!(settings(&user).exists());
 }
 
@@ -282,7 +274,7 @@ fn the_change_is_shown_as_a_diff() {
 }
 
 #[test]
-fn every_agent_is_plugged_in_and_out_again() {
+fn every_agent_is_installed_and_uninstalled() {
     // Some programs say only the number, others put words around it.
     let said = ["2.1.325 (Claude Code)", "codex-cli 0.166.0", "0.61.0"];
     let programs = AGENTS.iter().map(|agent| agent.program);
@@ -334,11 +326,14 @@ fn every_agent_is_plugged_in_and_out_again() {
 fn a_user_at_a_terminal_is_asked() {
     let user = with_agents(&[]);
     let init = ["init", "--agent", "claude"];
-    let (screen, code) = on_a_terminal(&user, &init, "[y/N]", "\r");
-    assert_eq!(code, 5, "{}", screen.screen().contents());
+    let ran = user.terminal(80, 70).run(&init, "[y/N]", "\r");
+    assert_eq!(ran.code, 5, "{}", ran.shown());
     assert!(!settings(&user).exists());
-    let (screen, code) = on_a_terminal(&user, &init, "[y/N]", "y\r");
-    let shown = screen.screen().contents();
-    assert!(code == 0 && shown.contains("Installed Claude Code's hooks in ~/.claude"), "{shown}");
+    let ran = user.terminal(80, 70).run(&init, "[y/N]", "y\r");
+    let shown = ran.shown();
+    assert!(
+        ran.code == 0 && shown.contains("Installed Claude Code's hooks in ~/.claude"),
+        "{shown}"
+    );
     assert!(settings(&user).exists());
 }

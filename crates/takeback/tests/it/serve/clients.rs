@@ -1,16 +1,16 @@
-//! Several programs at once, and programs that go wrong.
+//! Several clients at once, and clients that misbehave.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::wire::{Line, Listening, connect, stdio};
-use crate::home::User;
+use super::wire::{Client, SocketServer, connect, user_with_server};
+use crate::user::{User, until};
 
 #[test]
 fn a_hundred_clients_record_and_rewind_at_once() {
@@ -18,34 +18,34 @@ fn a_hundred_clients_record_and_rewind_at_once() {
     for n in 0..100 {
         user.write(&format!("f{n}.txt"), "before\n");
     }
-    let server = Listening::start(&user);
+    let server = SocketServer::start(&user);
     server.connect().call("checkpoint:create", &json!({ "label": "start" }));
     std::thread::scope(|scope| {
         for n in 0..100 {
             let (server, user) = (&server, &user);
             scope.spawn(move || {
-                let mut line = server.connect();
+                let mut client = server.connect();
                 let (session, file) = (format!("s{n}"), format!("f{n}.txt"));
                 let prompt = json!({
                     "event": "prompt", "session": session, "message": "m", "text": "go",
                 });
-                line.told(&prompt);
-                line.edit(&session, "c", &file, || user.write(&file, "after\n"));
-                line.told(&json!({ "event": "turn_end", "session": session }));
+                client.record(&prompt);
+                client.edit(&session, "c", &file, || user.write(&file, "after\n"));
+                client.record(&json!({ "event": "turn_end", "session": session }));
             });
         }
     });
-    let mut line = server.connect();
-    assert_eq!(line.call("status", &json!({}))["sessions"], 100);
-    // Some of them go back, at once; who waits too long for another is told that it is locked.
+    let mut client = server.connect();
+    assert_eq!(client.call("status", &json!({}))["sessions"], 100);
+    // Some of them rewind at once; one that waits too long for the lock gets an error.
     std::thread::scope(|scope| {
         for n in (0..100).step_by(20) {
             let server = &server;
             scope.spawn(move || {
-                let mut line = server.connect();
+                let mut client = server.connect();
                 let back = json!({ "sessionId": format!("s{n}"), "messageId": "m" });
                 let done = loop {
-                    let answer = line.answer("checkpoint:rewind", &back);
+                    let answer = client.response("checkpoint:rewind", &back);
                     if answer["error"]["data"]["kind"] != "locked" {
                         break answer;
                     }
@@ -59,29 +59,29 @@ fn a_hundred_clients_record_and_rewind_at_once() {
         let expected = if n % 20 == 0 { "before\n" } else { "after\n" };
         assert_eq!(user.read(&format!("f{n}.txt")), expected, "f{n}.txt");
     }
-    assert_eq!(line.call("checkpoint:verify", &json!({}))["ok"], true);
+    assert_eq!(client.call("checkpoint:verify", &json!({}))["ok"], true);
 }
 
 #[test]
 fn bad_bytes_long_lines_and_dead_clients_end_nothing() {
     let user = User::with(&[("a.txt", "one\n")]);
-    let server = Listening::start(&user);
-    let mut line = server.connect();
-    line.call("checkpoint:create", &json!({}));
-    line.send(b"\xff\xff");
-    assert_eq!(line.message()["error"]["code"], -32700);
+    let server = SocketServer::start(&user);
+    let mut client = server.connect();
+    client.call("checkpoint:create", &json!({}));
+    client.send(b"\xff\xff");
+    assert_eq!(client.message()["error"]["code"], -32700);
     let long = "x".repeat(10_000_000);
     let event = json!({ "event": "prompt", "session": "s", "message": "m", "text": long });
-    line.told(&event);
-    let point = line.call("point:show", &json!(["m"]));
+    client.record(&event);
+    let point = client.call("point:show", &json!(["m"]));
     assert_eq!(point["description"].as_str().map(str::len), Some(80));
-    line.send("x".repeat((64 << 20) + 1).as_bytes());
-    let refused = line.message();
+    client.send("x".repeat((64 << 20) + 1).as_bytes());
+    let refused = client.message();
     assert_eq!(
         (&refused["error"]["code"], &refused["error"]["data"]["kind"]),
         (&json!(-32600), &json!("tooLarge"))
     );
-    line.call("status", &json!({}));
+    client.call("status", &json!({}));
 
     let mut cut = UnixStream::connect(&server.socket).expect("it listens");
     cut.write_all(br#"{"jsonrpc":"2.0","id":1,"method":"checkpoint:cr"#).expect("it listens");
@@ -94,13 +94,13 @@ fn bad_bytes_long_lines_and_dead_clients_end_nothing() {
     }
     unread.read_exact(&mut [0; 10]).expect("an answer has begun");
     drop(unread);
-    assert_eq!(line.call("status", &json!({}))["points"], 2);
+    assert_eq!(client.call("status", &json!({}))["points"], 2);
 }
 
 #[test]
-fn lengths_before_messages_are_understood_too() {
+fn content_length_headers_are_understood() {
     let user = User::with(&[("a.txt", "one\n")]);
-    let server = Listening::start(&user);
+    let server = SocketServer::start(&user);
     let mut stream = UnixStream::connect(&server.socket).expect("it listens");
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"checkpoint/create"}"#;
     write!(stream, "Content-Length: {}\r\n\r\n{call}", call.len()).expect("it listens");
@@ -113,54 +113,53 @@ fn lengths_before_messages_are_understood_too() {
     assert_eq!(body["result"]["seq"], 1, "{body}");
 }
 
-/// A server that dies in the midst of a rewind has promised it: the next one keeps the promise.
+/// A server is killed during a rewind that it has promised; the next one finishes it.
 #[test]
 fn a_server_that_is_killed_while_it_rewinds() {
     let user = User::new();
     for n in 0..400 {
         user.write(&format!("f{n}"), "before\n");
     }
-    let mut server = Listening::start(&user);
-    let mut line = server.connect();
-    line.told(&json!({ "event": "prompt", "session": "s", "message": "m", "text": "go" }));
-    line.told(&json!({ "event": "before_tool", "session": "s", "call": "c", "tool": "Bash" }));
+    let mut server = SocketServer::start(&user);
+    let mut client = server.connect();
+    client.record(&json!({ "event": "prompt", "session": "s", "message": "m", "text": "go" }));
+    client.record(&json!({ "event": "before_tool", "session": "s", "call": "c", "tool": "Bash" }));
     for n in 0..400 {
         user.write(&format!("f{n}"), "after\n");
     }
-    line.told(&json!({ "event": "after_tool", "session": "s", "call": "c" }));
-    line.told(&json!({ "event": "turn_end", "session": "s" }));
-    line.send(br#"{"jsonrpc":"2.0","id":1,"method":"checkpoint:rewind","params":["s","m"]}"#);
+    client.record(&json!({ "event": "after_tool", "session": "s", "call": "c" }));
+    client.record(&json!({ "event": "turn_end", "session": "s" }));
+    client.send(br#"{"jsonrpc":"2.0","id":1,"method":"checkpoint:rewind","params":["s","m"]}"#);
     let is_back = |n: u32| user.read(&format!("f{n}")) == "before\n";
-    // Whether it is killed in time is luck; whenever that is, the outcome is one of two.
+    // The kill may come before or after the end of the rewind; the outcome is the same.
     while !(0..400).any(is_back) {
         std::thread::sleep(Duration::from_millis(1));
     }
     server.signal(Signal::KILL);
     server.child.wait().expect("it ends");
-    let server = Listening::start(&user);
-    let mut line = connect(&server.socket);
-    line.call("checkpoint:diff", &json!(["m"]));
+    let server = SocketServer::start(&user);
+    let mut client = connect(&server.socket);
+    client.call("checkpoint:diff", &json!(["m"]));
     assert!((0..400).all(is_back), "what was promised is kept");
-    assert_eq!(line.call("checkpoint:verify", &json!({}))["ok"], true);
-    line.call("checkpoint:undo", &json!({}));
+    assert_eq!(client.call("checkpoint:verify", &json!({}))["ok"], true);
+    client.call("checkpoint:undo", &json!({}));
     assert!(!(0..400).any(is_back), "and can be undone");
     assert!(fs::read_dir(user.work().join(".takeback")).map_or(0, Iterator::count) == 0);
 }
 
 #[test]
-fn who_closes_standard_input_ends_it() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut server = stdio(&user);
-    server.line.call("checkpoint:create", &json!({}));
-    server.line.call("point:subscribe", &json!({}));
-    server.line.input = Box::new(std::io::sink());
-    assert_eq!(server.child.wait().expect("it ends").code(), Some(0));
+fn closing_standard_input_ends_the_server() {
+    let (_user, mut client) = user_with_server();
+    client.call("checkpoint:create", &json!({}));
+    client.call("point:subscribe", &json!({}));
+    client.input = Box::new(std::io::sink());
+    assert_eq!(client.child.wait().expect("it ends").code(), Some(0));
 }
 
 /// Opens a command through a connection, in its own turn and in the workspace `at`.
-fn open_call(line: &mut Line, at: &Path) {
-    line.told(&json!({ "event": "prompt", "session": "s", "text": "go", "workspace": at }));
-    line.told(&json!({
+fn open_call(client: &mut Client, at: &Path) {
+    client.record(&json!({ "event": "prompt", "session": "s", "text": "go", "workspace": at }));
+    client.record(&json!({
         "event": "before_tool", "session": "s", "call": "c", "tool": "Bash", "shell": "make",
         "workspace": at,
     }));
@@ -173,19 +172,18 @@ fn open_in(user: &User, at: &Path) -> (Value, Value) {
 
 #[test]
 fn the_end_of_standard_input_ends_the_calls_of_the_client() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut served = stdio(&user);
-    open_call(&mut served.line, &user.work());
-    // As many more as make it close the first.
+    let (user, mut client) = user_with_server();
+    open_call(&mut client, &user.work());
+    // So many more workspaces that the server closes the first.
     for n in 0..9 {
         let other = user.work().join(format!("../other-{n}"));
         fs::create_dir(&other).expect("a folder");
         let prompt = json!({ "event": "prompt", "session": "s", "text": "go", "workspace": other });
-        served.line.told(&prompt);
+        client.record(&prompt);
     }
     assert_eq!(open_in(&user, &user.work()), (json!(1), json!(1)));
-    served.line.input = Box::new(std::io::sink());
-    assert!(served.child.wait().expect("it ends").success());
+    client.input = Box::new(std::io::sink());
+    assert!(client.child.wait().expect("it ends").success());
     assert_eq!(open_in(&user, &user.work()), (json!(0), json!(0)));
     assert_eq!(open_in(&user, &user.work().join("../other-0")), (json!(0), json!(1)));
 }
@@ -193,21 +191,17 @@ fn the_end_of_standard_input_ends_the_calls_of_the_client() {
 #[test]
 fn a_client_that_hangs_up_ends_its_own_calls_alone() {
     let user = User::with(&[("a.txt", "one\n")]);
-    let server = Listening::start(&user);
+    let server = SocketServer::start(&user);
     let (mut first, mut second) = (server.connect(), server.connect());
     open_call(&mut first, &user.work());
-    second.told(&json!({
+    second.record(&json!({
         "event": "before_tool", "session": "t", "call": "d", "tool": "Bash", "shell": "make",
     }));
     assert_eq!(open_in(&user, &user.work()), (json!(2), json!(2)));
     drop(first);
-    let begun = Instant::now();
-    while second.call("status", &json!({}))["openCalls"] != 1 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "its call is still open");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("its call is closed", || second.call("status", &json!({}))["openCalls"] == 1);
     user.write("a.txt", "mine\n");
-    second.told(&json!({ "event": "after_tool", "session": "t", "call": "d" }));
+    second.record(&json!({ "event": "after_tool", "session": "t", "call": "d" }));
     let shown = second.call("point:show", &json!({}));
     assert_eq!(shown["changes"][0]["author"]["session"], "t", "{shown}");
 }

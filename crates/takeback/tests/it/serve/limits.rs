@@ -1,13 +1,13 @@
-//! One size limit for what comes in, on every surface: 64 MiB.
+//! One size limit for input, on every interface: 64 MiB.
 
 use serde_json::{Value, json};
 
 use super::wire::stdio;
-use crate::home::User;
+use crate::user::User;
 
 const LIMIT: usize = 64 << 20;
 
-/// A checkpoint that makes the text of `around`, which has it at `null`, so many bytes long.
+/// A checkpoint that, in place of the `null` in `around`, makes its text exactly this long.
 fn checkpoint(bytes: usize, around: &Value) -> Value {
     let of = |text: &str| {
         json!({
@@ -21,7 +21,7 @@ fn checkpoint(bytes: usize, around: &Value) -> Value {
 fn saves_by_command(user: &User, bytes: usize) -> bool {
     let text = checkpoint(bytes, &Value::Null).to_string();
     assert_eq!(text.len(), bytes);
-    let answer = user.fed(&["state", "save", "--no-files"], &text);
+    let answer = user.feed(&["state", "save", "--no-files"], &text);
     let why = "takeback: standard input is larger than 64 MiB";
     assert!(answer.code == 0 || (answer.code == 2 && answer.err.starts_with(why)), "{answer:?}");
     answer.code == 0
@@ -32,7 +32,7 @@ fn saves_by_record(user: &User, bytes: usize) -> bool {
     event["checkpoint"] = checkpoint(bytes, &event);
     let line = event.to_string();
     assert_eq!(line.len(), bytes);
-    let answer = user.fed(&["record"], &line);
+    let answer = user.feed(&["record"], &line);
     let told: Value = serde_json::from_str(&answer.out).expect("JSON");
     let why = json!("the line is longer than 64 MiB");
     assert!(told["ok"] == true || told["error"] == why, "{told}");
@@ -40,14 +40,14 @@ fn saves_by_record(user: &User, bytes: usize) -> bool {
 }
 
 fn saves_by_serve(user: &User, bytes: usize) -> bool {
-    let mut server = stdio(user);
+    let mut client = stdio(user);
     let params = json!({ "checkpoint": null, "files": false });
     let mut call = json!({ "jsonrpc": "2.0", "id": "x", "method": "state:save", "params": params });
     call["params"]["checkpoint"] = checkpoint(bytes, &call);
     let line = call.to_string();
     assert_eq!(line.len(), bytes);
-    server.line.send(line.as_bytes());
-    let told = server.line.message();
+    client.send(line.as_bytes());
+    let told = client.message();
     assert_eq!(told["id"], "x", "an answer has the id of its call");
     let data = json!({ "kind": "tooLarge", "limit": LIMIT });
     assert!(told.get("result").is_some() || told["error"]["data"] == data, "{told}");

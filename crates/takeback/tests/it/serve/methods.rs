@@ -4,24 +4,24 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::wire::{Line, stdio};
-use crate::home::User;
+use super::wire::{Client, stdio, user_with_server};
+use crate::user::{User, column};
 
 /// A session with two prompts, an edit after each.
-fn story(user: &User, line: &mut Line) {
+fn story(user: &User, client: &mut Client) {
     for (message, text) in [("m1", "two\n"), ("m2", "three\n")] {
-        line.told(&json!({ "event": "prompt", "session": "s1", "message": message, "text": text }));
-        line.edit("s1", message, "a.txt", || user.write("a.txt", text));
-        line.told(&json!({ "event": "turn_end", "session": "s1" }));
+        client.record(
+            &json!({ "event": "prompt", "session": "s1", "message": message, "text": text }),
+        );
+        client.edit("s1", message, "a.txt", || user.write("a.txt", text));
+        client.record(&json!({ "event": "turn_end", "session": "s1" }));
     }
 }
 
 #[test]
-fn looking_answers_what_the_commands_answer() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut server = stdio(&user);
-    let line = &mut server.line;
-    story(&user, line);
+fn read_only_methods_answer_as_their_commands() {
+    let (user, mut client) = user_with_server();
+    story(&user, &mut client);
     for (method, params, command) in [
         ("point:list", json!({ "limit": 1 }), vec!["log", "-n", "1"]),
         ("point:list", json!([null, "s1", true]), vec!["log", "--session", "s1", "-a"]),
@@ -41,13 +41,13 @@ fn looking_answers_what_the_commands_answer() {
         ("session:list", json!({}), vec!["sessions"]),
         ("state:list", json!({}), vec!["state", "list"]),
     ] {
-        assert_eq!(line.call(method, &params), user.json(&command), "{method} {params}");
+        assert_eq!(client.call(method, &params), user.json(&command), "{method} {params}");
     }
-    let mut preview = line.call("checkpoint:preview", &json!(["m1"]));
+    let mut preview = client.call("checkpoint:preview", &json!(["m1"]));
     let mark = preview.as_object_mut().and_then(|preview| preview.remove("mark"));
     assert!(mark.is_some_and(|mark| mark.is_string()));
     assert_eq!(preview, user.json(&["rewind", "m1", "--dry-run"]));
-    let status = line.call("status", &json!({}));
+    let status = client.call("status", &json!({}));
     let newest = user.json(&["log"])[0].clone();
     assert_eq!(
         status,
@@ -57,52 +57,49 @@ fn looking_answers_what_the_commands_answer() {
             "watch": null,
         })
     );
-    let info = line.call("server:info", &json!([]));
+    let info = client.call("server:info", &json!([]));
     assert_eq!((&info["name"], &info["protocol"]), (&json!("takeback"), &json!(1)));
-    assert_eq!(info["pid"], server.child.id());
+    assert_eq!(info["pid"], client.child.id());
 }
 
 #[test]
-fn a_mark_holds_for_what_was_shown() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut server = stdio(&user);
-    let line = &mut server.line;
-    story(&user, line);
-    let mark = line.call("checkpoint:preview", &json!(["m1"]))["mark"].clone();
-    let again = line.call("checkpoint:preview", &json!({ "point": "m1", "exact": false }));
+fn a_mark_applies_only_to_the_previewed_plan() {
+    let (user, mut client) = user_with_server();
+    story(&user, &mut client);
+    let mark = client.call("checkpoint:preview", &json!(["m1"]))["mark"].clone();
+    let again = client.call("checkpoint:preview", &json!({ "point": "m1", "exact": false }));
     assert_eq!(again["mark"], mark);
     let rewind = |mark: &Value| json!({ "point": "m1", "mark": mark });
-    assert_eq!(line.fault("point:rewind", &rewind(&json!("other"))), (-32012, "changed".into()));
-    // The same steps from other contents.
-    line.told(&json!({ "event": "prompt", "session": "s1", "message": "m3", "text": "go" }));
-    line.edit("s1", "m3", "a.txt", || user.write("a.txt", "four\n"));
-    assert_eq!(line.fault("point:rewind", &rewind(&mark)), (-32012, "changed".into()));
+    assert_eq!(client.error("point:rewind", &rewind(&json!("other"))), (-32012, "changed".into()));
+    // The same steps, but from other contents.
+    client.record(&json!({ "event": "prompt", "session": "s1", "message": "m3", "text": "go" }));
+    client.edit("s1", "m3", "a.txt", || user.write("a.txt", "four\n"));
+    assert_eq!(client.error("point:rewind", &rewind(&mark)), (-32012, "changed".into()));
     assert_eq!(user.read("a.txt"), "four\n", "nothing was done");
-    line.told(&json!({ "event": "turn_end", "session": "s1" }));
-    let now = line.call("checkpoint:preview", &json!(["m1"]));
+    client.record(&json!({ "event": "turn_end", "session": "s1" }));
+    let now = client.call("checkpoint:preview", &json!(["m1"]));
     assert_eq!(now["restoredFiles"], again["restoredFiles"]);
-    // What stays may change.
+    // Files that the rewind keeps may change.
     user.write("mine.txt", "mine\n");
-    let done = line.call("point:rewind", &rewind(&now["mark"]));
+    let done = client.call("point:rewind", &rewind(&now["mark"]));
     assert_eq!((&done["success"], &done["restoredFiles"]), (&json!(true), &json!(["a.txt"])));
     assert_eq!(done["keptFiles"][0]["filePath"], "mine.txt");
     assert_eq!(user.read("a.txt"), "one\n");
 }
 
 #[test]
-fn patches_come_with_a_diff_as_far_as_they_fit() {
+fn patches_are_included_up_to_the_limit() {
     let user = User::with(&[("a.txt", "one\n"), ("b.bin", "\0"), ("c.txt", "c\n")]);
-    let mut server = stdio(&user);
-    let line = &mut server.line;
-    line.call("checkpoint:create", &json!({ "label": "start" }));
+    let mut client = stdio(&user);
+    client.call("checkpoint:create", &json!({ "label": "start" }));
     for (name, text) in
         [("a.txt", "two\n".repeat(99)), ("b.bin", "\0\0".into()), ("c.txt", "C\n".into())]
     {
         user.write(name, &text);
     }
     let mut patches = |most: u64| -> Vec<Value> {
-        let diffs = line.call("checkpoint:diff", &json!({ "from": "start", "patchBytes": most }));
-        diffs.as_array().expect("a list").iter().map(|diff| diff["patch"].clone()).collect()
+        let diffs = client.call("checkpoint:diff", &json!({ "from": "start", "patchBytes": most }));
+        column(&diffs, "patch")
     };
     let last = "diff --git a/c.txt b/c.txt\n--- a/c.txt\n+++ b/c.txt\n@@ -1 +1 @@\n-c\n+C\n";
     assert_eq!(patches(200), [Value::Null, Value::Null, json!(last)], "what fits, and is text");
@@ -113,53 +110,49 @@ fn patches_come_with_a_diff_as_far_as_they_fit() {
 #[test]
 fn only_the_user_can_allow_agents_to_rewind() {
     let user = User::new();
-    let mut server = stdio(&user);
-    let line = &mut server.line;
+    let mut client = stdio(&user);
     user.write(".takeback/settings.json", r#"{"allowAgentRewind": true}"#);
-    assert_eq!(line.call("server:info", &json!({}))["allowAgentRewind"], false);
+    assert_eq!(client.call("server:info", &json!({}))["allowAgentRewind"], false);
     user.set(r#"{"allowAgentRewind": true}"#);
-    assert_eq!(line.call("server:info", &json!({}))["allowAgentRewind"], true);
+    assert_eq!(client.call("server:info", &json!({}))["allowAgentRewind"], true);
     user.set(r#"{"allowAgentRewind": "#);
-    assert_eq!(line.call("server:info", &json!({}))["allowAgentRewind"], false);
+    assert_eq!(client.call("server:info", &json!({}))["allowAgentRewind"], false);
 }
 
 #[test]
 fn a_rewind_is_done_undone_and_done_again() {
     let user = User::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
-    let mut server = stdio(&user);
-    let line = &mut server.line;
-    let made = line.call("checkpoint:create", &json!({ "label": "start" }));
+    let mut client = stdio(&user);
+    let made = client.call("checkpoint:create", &json!({ "label": "start" }));
     assert_eq!(made["label"], "start");
     assert_eq!(
-        line.fault("checkpoint:create", &json!(["start"])),
+        client.error("checkpoint:create", &json!(["start"])),
         (-32602, "invalidParams".into())
     );
-    story(&user, line);
+    story(&user, &mut client);
     user.write("b.txt", "mine\n");
-    let done = line.call("point:rewind", &json!({ "point": "m1", "paths": ["*.md"] }));
+    let done = client.call("point:rewind", &json!({ "point": "m1", "paths": ["*.md"] }));
     assert_eq!(done["restoredFiles"], json!([]), "{done}");
-    let done = line.call("point:rewind", &json!({ "point": "m1" }));
+    let done = client.call("point:rewind", &json!({ "point": "m1" }));
     assert_eq!((&done["success"], &done["restoredFiles"]), (&json!(true), &json!(["a.txt"])));
     assert_eq!((user.read("a.txt"), user.read("b.txt")), ("one\n".into(), "mine\n".into()));
-    line.call("checkpoint:undo", &json!({}));
+    client.call("checkpoint:undo", &json!({}));
     assert_eq!(user.read("a.txt"), "three\n");
-    line.call("checkpoint:redo", &json!({}));
+    client.call("checkpoint:redo", &json!({}));
     assert_eq!(user.read("a.txt"), "one\n");
-    assert_eq!(line.fault("checkpoint:redo", &json!({})), (-32006, "nothingToDo".into()));
+    assert_eq!(client.error("checkpoint:redo", &json!({})), (-32006, "nothingToDo".into()));
     let exact = json!({ "point": "start", "exact": true, "sessions": ["s1"] });
-    assert_eq!(line.fault("point:rewind", &exact), (-32602, "invalidParams".into()));
-    line.call("point:rewind", &json!({ "point": "start", "exact": true }));
+    assert_eq!(client.error("point:rewind", &exact), (-32602, "invalidParams".into()));
+    client.call("point:rewind", &json!({ "point": "start", "exact": true }));
     assert_eq!(user.read("b.txt"), "b\n", "also what a person did");
 }
 
 #[test]
 fn a_conflict_is_data() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut server = stdio(&user);
-    let line = &mut server.line;
-    story(&user, line);
+    let (user, mut client) = user_with_server();
+    story(&user, &mut client);
     user.write("a.txt", "mine\n");
-    let done = line.call("checkpoint:rewind", &json!(["s1", "m1"]));
+    let done = client.call("checkpoint:rewind", &json!(["s1", "m1"]));
     assert_eq!((&done["success"], &done["restoredFiles"]), (&json!(false), &json!([])));
     assert_eq!(done["conflicts"][0]["filePath"], "a.txt");
     assert_eq!(user.read("a.txt"), "mine\n");
@@ -167,39 +160,35 @@ fn a_conflict_is_data() {
 
 #[test]
 fn sessions_are_archived_and_deleted_by_their_whole_id() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut server = stdio(&user);
-    let line = &mut server.line;
-    story(&user, line);
+    let (user, mut client) = user_with_server();
+    story(&user, &mut client);
     for method in ["session:archive", "session:delete"] {
-        assert_eq!(line.fault(method, &json!(["s"])), (-32007, "unknownSession".into()));
+        assert_eq!(client.error(method, &json!(["s"])), (-32007, "unknownSession".into()));
     }
-    let archived = line.call("session:archive", &json!(["s1"]));
+    let archived = client.call("session:archive", &json!(["s1"]));
     assert_eq!((&archived["session"], &archived["keptDays"]), (&json!("s1"), &json!(7)));
-    let deleted = line.call("session:delete", &json!({ "sessionId": "s1" }));
+    let deleted = client.call("session:delete", &json!({ "sessionId": "s1" }));
     assert_eq!((&deleted["sessions"], &deleted["points"]), (&json!(["s1"]), &json!(2)));
-    assert_eq!(line.call("session:list", &json!({})), json!([]));
+    assert_eq!(client.call("session:list", &json!({})), json!([]));
     assert_eq!(user.read("a.txt"), "three\n", "files are not touched");
 }
 
 #[test]
 fn states_are_saved_shown_and_taken_back() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut server = stdio(&user);
-    let line = &mut server.line;
+    let (user, mut client) = user_with_server();
     let save = |step: u32, state: Value| {
         json!({ "checkpoint": {
             "execution_id": "e", "step_name": "n", "step_index": step, "state": state, "context": {},
         } })
     };
-    let saved = line.call("state:save", &save(1, json!({ "x": 0.1 })));
+    let saved = client.call("state:save", &save(1, json!({ "x": 0.1 })));
     assert_eq!((&saved["id"], &saved["is_new"]), (&json!("ckpt-e-1"), &json!(true)));
-    line.edit("e", "c", "a.txt", || user.write("a.txt", "two\n"));
+    client.edit("e", "c", "a.txt", || user.write("a.txt", "two\n"));
     let mut first = save(2, json!({ "x": 2 }));
     first["checkpoint"]["expect"] = json!("newest");
     first["checkpoint"]["parent"] = json!(null);
-    assert_eq!(line.fault("state:save", &first), (-32009, "conflict".to_owned()));
-    line.call("state:save", &save(2, json!({ "x": 2 })));
+    assert_eq!(client.error("state:save", &first), (-32009, "conflict".to_owned()));
+    client.call("state:save", &save(2, json!({ "x": 2 })));
     for (method, params, command) in [
         ("state:list", json!({}), vec!["state", "list"]),
         ("state:list", json!(["e"]), vec!["state", "list", "e"]),
@@ -216,28 +205,28 @@ fn states_are_saved_shown_and_taken_back() {
             vec!["state", "delete", "e", "--dry-run"],
         ),
     ] {
-        assert_eq!(line.call(method, &params), user.json(&command), "{method} {params}");
+        assert_eq!(client.call(method, &params), user.json(&command), "{method} {params}");
     }
     for (params, fault) in [
         (json!({ "id": "ckpt-e-1", "ambiguous": "ask" }), "invalidParams"),
         (json!({ "id": "ckpt-e-1", "ambiguous": "take", "exact": true }), "invalidParams"),
     ] {
-        assert_eq!(line.fault("state:rollback", &params), (-32602, fault.into()), "{params}");
+        assert_eq!(client.error("state:rollback", &params), (-32602, fault.into()), "{params}");
     }
     let take = json!({ "id": "ckpt-e-1", "ambiguous": "take", "dryRun": true });
-    assert_eq!(line.call("state:rollback", &take)["restoredFiles"], json!(["a.txt"]));
-    let done = line.call("state:rollback", &json!(["ckpt-e-1"]));
+    assert_eq!(client.call("state:rollback", &take)["restoredFiles"], json!(["a.txt"]));
+    let done = client.call("state:rollback", &json!(["ckpt-e-1"]));
     assert_eq!((&done["success"], &done["state"]["moved"]), (&json!(true), &json!(true)));
     assert_eq!(user.read("a.txt"), "one\n");
-    let forked = line.call("state:fork", &json!({ "id": "ckpt-e-1", "branch": "other" }));
+    let forked = client.call("state:fork", &json!({ "id": "ckpt-e-1", "branch": "other" }));
     assert_eq!(forked, json!({ "execution_id": "e", "branch": "other", "from": "ckpt-e-1.a1" }));
     let rounded = r#"{"jsonrpc":"2.0","id":"r","method":"state:save","params":{"checkpoint":{"execution_id":"e","step_name":"n","step_index":3,"state":99999999999999999999,"context":0}}}"#;
-    line.send(rounded.as_bytes());
-    let refused = line.message();
+    client.send(rounded.as_bytes());
+    let refused = client.message();
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("r"), &json!(-32602)));
-    assert_eq!(line.fault("state:show", &json!(["ckpt-e-9"])), (-32008, "unknownState".into()));
-    assert_eq!(line.fault("state:resume", &json!(["f"])), (-32008, "unknownState".into()));
-    assert_eq!(line.call("state:delete", &json!(["e"]))["deleted"], true);
+    assert_eq!(client.error("state:show", &json!(["ckpt-e-9"])), (-32008, "unknownState".into()));
+    assert_eq!(client.error("state:resume", &json!(["f"])), (-32008, "unknownState".into()));
+    assert_eq!(client.call("state:delete", &json!(["e"]))["deleted"], true);
 }
 
 #[test]
@@ -245,66 +234,62 @@ fn other_workspaces_are_named_and_settings_followed_at_once() {
     let user = User::with(&[("a.txt", "one\n")]);
     let other = user.home().join("other");
     fs::create_dir(&other).expect("a folder");
-    let mut server = stdio(&user);
-    let line = &mut server.line;
+    let mut client = stdio(&user);
     let there = json!({ "workspace": other });
-    assert_eq!(line.fault("status", &there), (-32000, "noStore".into()));
-    line.call("checkpoint:create", &json!({ "label": "there", "workspace": other }));
-    assert_eq!(line.call("status", &there)["points"], 1);
-    assert_eq!(line.fault("status", &json!([])), (-32000, "noStore".into()));
-    line.call("checkpoint:create", &json!([]));
+    assert_eq!(client.error("status", &there), (-32000, "noStore".into()));
+    client.call("checkpoint:create", &json!({ "label": "there", "workspace": other }));
+    assert_eq!(client.call("status", &there)["points"], 1);
+    assert_eq!(client.error("status", &json!([])), (-32000, "noStore".into()));
+    client.call("checkpoint:create", &json!([]));
     user.set(r#"{"enableFileCheckpointing": false}"#);
-    assert_eq!(line.fault("checkpoint:create", &json!([])), (-32004, "notEnabled".into()));
+    assert_eq!(client.error("checkpoint:create", &json!([])), (-32004, "notEnabled".into()));
     let event = json!({ "event": "prompt", "session": "s", "text": "x" });
-    let refused = line.call("event:record", &event);
+    let refused = client.call("event:record", &event);
     assert_eq!(refused, json!({ "ok": false, "error": "Checkpoint feature not enabled" }));
-    assert_eq!(line.call("status", &json!([]))["recording"], false);
+    assert_eq!(client.call("status", &json!([]))["recording"], false);
     user.set("{}");
-    line.told(&event);
-    assert_eq!(user.takeback(&["forget", "-y"]).code, 0);
-    assert_eq!(line.fault("status", &json!([])), (-32000, "noStore".into()), "it is gone");
-    line.told(&event);
+    client.record(&event);
+    user.succeeds(&["forget", "-y"]);
+    assert_eq!(client.error("status", &json!([])), (-32000, "noStore".into()), "it is gone");
+    client.record(&event);
     assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(1), "and was made anew");
     let nowhere = json!({ "workspace": "/nowhere/at/all" });
-    assert_eq!(line.fault("status", &nowhere), (-32602, "invalidParams".into()));
+    assert_eq!(client.error("status", &nowhere), (-32602, "invalidParams".into()));
     let third = json!([{ "event": "turn_end", "session": "s" }, null, 1]);
-    assert_eq!(line.fault("event:record", &third), (-32602, "invalidParams".into()));
+    assert_eq!(client.error("event:record", &third), (-32602, "invalidParams".into()));
     assert_eq!(
-        line.fault("event:hook", &json!({ "agent": "x", "payload": {} })),
+        client.error("event:hook", &json!({ "agent": "x", "payload": {} })),
         (-32010, "unknownAgent".into())
     );
 }
 
 #[test]
-fn names_that_mean_several_things_are_told_apart() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut server = stdio(&user);
-    let line = &mut server.line;
+fn ambiguous_names_list_their_candidates() {
+    let (_user, mut client) = user_with_server();
     for session in ["one", "other"] {
-        line.told(&json!({ "event": "prompt", "session": session, "message": "m", "text": "x" }));
+        client
+            .record(&json!({ "event": "prompt", "session": session, "message": "m", "text": "x" }));
     }
-    let answer = line.answer("point:show", &json!(["m"]));
+    let answer = client.response("point:show", &json!(["m"]));
     assert_eq!(answer["error"]["code"], -32003, "{answer}");
     assert_eq!(answer["error"]["data"]["candidates"].as_array().map(Vec::len), Some(2));
-    let answer = line.answer("point:list", &json!({ "session": "o" }));
+    let answer = client.response("point:list", &json!({ "session": "o" }));
     assert_eq!(answer["error"]["data"]["candidates"], json!(["one", "other"]));
-    assert_eq!(line.call("point:show", &json!(["one:m"]))["session"], "one");
-    assert_eq!(line.fault("point:show", &json!(["nope"])), (-32002, "unknownPoint".into()));
+    assert_eq!(client.call("point:show", &json!(["one:m"]))["session"], "one");
+    assert_eq!(client.error("point:show", &json!(["nope"])), (-32002, "unknownPoint".into()));
 }
 
 #[test]
 fn a_locked_or_damaged_store_has_a_code() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    let mut server = stdio(&user);
-    let line = &mut server.line;
-    story(&user, line);
+    let (user, mut client) = user_with_server();
+    story(&user, &mut client);
     let lock = fs::File::open(user.store().join("lock")).expect("a lock");
     lock.lock().expect("no other process has it");
-    assert_eq!(line.fault("checkpoint:create", &json!([])), (-32001, "locked".into()));
+    assert_eq!(client.error("checkpoint:create", &json!([])), (-32001, "locked".into()));
     drop(lock);
     for pack in fs::read_dir(user.store().join("packs")).expect("packs") {
         fs::write(pack.expect("it has a name").path(), "nothing").expect("it is damaged");
     }
-    assert_eq!(line.fault("checkpoint:list", &json!(["s1"])), (-32005, "storeDamaged".into()));
-    assert_eq!(line.call("checkpoint:verify", &json!([]))["ok"], false);
+    assert_eq!(client.error("checkpoint:list", &json!(["s1"])), (-32005, "storeDamaged".into()));
+    assert_eq!(client.call("checkpoint:verify", &json!([]))["ok"], false);
 }

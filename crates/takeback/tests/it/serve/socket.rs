@@ -1,32 +1,22 @@
-//! A server on a socket: one for a home, started when it is needed, gone when it is told.
+//! A server on a socket: one per home, started on demand, ended by a signal.
 
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::wire::{Listening, connect};
-use crate::home::User;
-
-/// Waits, as long as it may take on a slow machine.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < patience, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
+use super::wire::{SocketServer, connect};
+use crate::user::{User, until};
 
 #[test]
-fn a_socket_is_the_users_alone_and_goes_with_its_server() {
+fn a_socket_is_private_and_is_removed_with_its_server() {
     let user = User::with(&[("a.txt", "one\n")]);
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
-        let mut server = Listening::start(&user);
+        let mut server = SocketServer::start(&user);
         let run = user.home().join(".takeback/run");
         assert!(server.socket.starts_with(&run), "{:?}", server.socket);
         let mode = |path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
@@ -41,7 +31,7 @@ fn a_socket_is_the_users_alone_and_goes_with_its_server() {
 #[test]
 fn a_second_server_is_refused_and_a_dead_ones_socket_replaced() {
     let user = User::with(&[("a.txt", "one\n")]);
-    let mut server = Listening::start(&user);
+    let mut server = SocketServer::start(&user);
     let second = user.takeback(&["serve"]);
     insta::assert_snapshot!(second.err, @"
     takeback: another server already listens at FOLDER/home/.takeback/run/LONG-ID.sock
@@ -51,12 +41,12 @@ fn a_second_server_is_refused_and_a_dead_ones_socket_replaced() {
     server.child.kill().expect("it runs");
     server.child.wait().expect("it ends");
     assert!(server.socket.exists(), "killed, it could not clear up");
-    let server = Listening::start(&user);
+    let server = SocketServer::start(&user);
     server.connect().call("server:info", &json!({}));
 }
 
 #[test]
-fn a_runtime_folder_is_used_where_there_is_one() {
+fn the_runtime_folder_is_used_if_it_exists() {
     let user = User::new();
     let runtime = user.home().join("runtime");
     fs::create_dir(&runtime).expect("a folder");
@@ -76,7 +66,7 @@ fn a_runtime_folder_is_used_where_there_is_one() {
 }
 
 #[test]
-fn ensuring_at_once_starts_one_server_that_stays_alone() {
+fn parallel_ensure_starts_one_server() {
     let user = User::with(&[("a.txt", "one\n")]);
     let ensure = || {
         let mut command = user.command(&["serve", "--ensure", "--idle-exit", "2", "--json"]);
@@ -104,14 +94,14 @@ fn ensuring_at_once_starts_one_server_that_stays_alone() {
         "its own session"
     );
     assert_eq!(info["workspace"], json!(fs::canonicalize(user.work()).expect("it is there")));
-    let mut line = connect(socket);
-    assert_eq!(line.fault("status", &json!({})), (-32000, "noStore".into()));
-    drop(line);
+    let mut client = connect(socket);
+    assert_eq!(client.error("status", &json!({})), (-32000, "noStore".into()));
+    drop(client);
     until("it ends by itself", || !socket.exists());
 }
 
 #[test]
-fn who_cannot_listen_says_why() {
+fn a_socket_that_cannot_be_created_is_an_error() {
     let user = User::new();
     let long = user.home().join("x".repeat(100));
     fs::create_dir(&long).expect("a folder");
@@ -130,7 +120,7 @@ fn who_cannot_listen_says_why() {
 #[test]
 fn a_server_whose_socket_was_removed_makes_room_for_another() {
     let user = User::new();
-    let mut server = Listening::start(&user);
+    let mut server = SocketServer::start(&user);
     fs::remove_file(&server.socket).expect("it goes");
     let ensured = user.takeback(&["serve", "--ensure", "--idle-exit", "1"]);
     assert_eq!((ensured.code, ensured.err.as_str()), (0, ""));
@@ -139,9 +129,9 @@ fn a_server_whose_socket_was_removed_makes_room_for_another() {
 }
 
 #[test]
-fn a_server_may_open_as_many_files_as_the_system_lets_it() {
+fn a_server_raises_its_limit_of_open_files() {
     let user = User::new();
-    let server = Listening::limited(&user, 64, 512);
+    let server = SocketServer::limited(&user, 64, 512);
     let limits = fs::read_to_string(format!("/proc/{}/limits", server.child.id())).expect("text");
     let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");
     let numbers: Vec<&str> = files.split_whitespace().skip(3).take(2).collect();
@@ -149,18 +139,18 @@ fn a_server_may_open_as_many_files_as_the_system_lets_it() {
 }
 
 #[test]
-fn who_comes_when_no_file_can_be_opened_is_told() {
+fn a_client_beyond_the_limit_gets_an_error() {
     let user = User::new();
-    let server = Listening::limited(&user, 32, 32);
+    let server = SocketServer::limited(&user, 32, 32);
     let mut lines: Vec<_> = (0..40).map(|_| server.connect()).collect();
     let mut newest = lines.pop().expect("the last");
     let told = newest.message();
     assert_eq!(told["error"]["data"]["kind"], "tooManyClients", "{told}");
     drop(lines);
     until("there is room again", || {
-        let mut line = server.connect();
-        // Turned away, it may be gone before it is written to.
-        drop(writeln!(line.input, r#"{{"jsonrpc":"2.0","id":1,"method":"server:info"}}"#));
-        line.message()["result"]["name"] == "takeback"
+        let mut client = server.connect();
+        // A refused connection may be closed before this is written.
+        drop(writeln!(client.input, r#"{{"jsonrpc":"2.0","id":1,"method":"server:info"}}"#));
+        client.message()["result"]["name"] == "takeback"
     });
 }

@@ -1,7 +1,8 @@
-//! A program at the other end.
+//! A client of `takeback serve`.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read, Write};
+use std::ops::{Deref, DerefMut};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,24 +10,24 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::home::User;
+use crate::user::User;
 
-/// What goes in and comes out, line by line.
-pub(super) struct Line {
+/// One connection: a message per line.
+pub(super) struct Client {
     pub(super) input: Box<dyn Write + Send>,
     pub(super) output: BufReader<Box<dyn Read + Send>>,
-    /// What was told before an answer came.
-    news: VecDeque<Value>,
+    /// Notifications that arrived before the answer to a call.
+    notifications: VecDeque<Value>,
     next: u64,
 }
 
-impl Line {
+impl Client {
     pub(super) fn new(
         input: impl Write + Send + 'static,
         output: impl Read + Send + 'static,
     ) -> Self {
         let (input, output) = (Box::new(input), BufReader::new(Box::new(output) as Box<_>));
-        Self { input, output, news: VecDeque::new(), next: 1 }
+        Self { input, output, notifications: VecDeque::new(), next: 1 }
     }
 
     pub(super) fn send(&mut self, line: &[u8]) {
@@ -36,7 +37,7 @@ impl Line {
 
     /// The next message.
     pub(super) fn message(&mut self) -> Value {
-        self.news.pop_front().unwrap_or_else(|| self.read())
+        self.notifications.pop_front().unwrap_or_else(|| self.read())
     }
 
     fn read(&mut self) -> Value {
@@ -45,8 +46,8 @@ impl Line {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    /// The answer to a call, whole.
-    pub(super) fn answer(&mut self, method: &str, params: &Value) -> Value {
+    /// The whole response to a call.
+    pub(super) fn response(&mut self, method: &str, params: &Value) -> Value {
         let id = self.next;
         self.next += 1;
         let call = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
@@ -57,33 +58,33 @@ impl Line {
                 return message;
             }
             assert!(message.get("method").is_some(), "an answer to something else: {message}");
-            self.news.push_back(message);
+            self.notifications.push_back(message);
         }
     }
 
     pub(super) fn call(&mut self, method: &str, params: &Value) -> Value {
-        let answer = self.answer(method, params);
+        let answer = self.response(method, params);
         answer.get("result").unwrap_or_else(|| panic!("{method}: {answer}")).clone()
     }
 
-    /// The code and the kind of the error that a call comes to.
-    pub(super) fn fault(&mut self, method: &str, params: &Value) -> (i64, String) {
-        let answer = self.answer(method, params);
+    /// The code and kind of the error with which a call fails.
+    pub(super) fn error(&mut self, method: &str, params: &Value) -> (i64, String) {
+        let answer = self.response(method, params);
         let error = &answer["error"];
         let kind = error["data"]["kind"].as_str().unwrap_or_else(|| panic!("{method}: {answer}"));
         (error["code"].as_i64().expect("a code"), kind.to_owned())
     }
 
-    /// An agent's edit: before it, the edit, after it.
+    /// An agent's edit, with the events before and after it.
     pub(super) fn edit(&mut self, session: &str, call: &str, path: &str, edit: impl FnOnce()) {
-        self.told(&json!({
+        self.record(&json!({
             "event": "before_tool", "session": session, "call": call, "tool": "Edit", "paths": [path],
         }));
         edit();
-        self.told(&json!({ "event": "after_tool", "session": session, "call": call }));
+        self.record(&json!({ "event": "after_tool", "session": session, "call": call }));
     }
 
-    pub(super) fn told(&mut self, event: &Value) -> Value {
+    pub(super) fn record(&mut self, event: &Value) -> Value {
         let answer = self.call("event:record", event);
         assert_eq!(answer["ok"], true, "{event}: {answer}");
         answer
@@ -91,47 +92,68 @@ impl Line {
 }
 
 /// `takeback serve --stdio`, until it is dropped.
-pub(super) struct Served {
-    pub(super) line: Line,
+pub(super) struct StdioServer {
+    pub(super) client: Client,
     pub(super) child: Child,
 }
 
-pub(super) fn stdio(user: &User) -> Served {
+impl Deref for StdioServer {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl DerefMut for StdioServer {
+    fn deref_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
+}
+
+/// A user with a file `a.txt`, and a server in the user's folder.
+pub(super) fn user_with_server() -> (User, StdioServer) {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let server = stdio(&user);
+    (user, server)
+}
+
+pub(super) fn stdio(user: &User) -> StdioServer {
     stdio_with(user, &[])
 }
 
-pub(super) fn stdio_with(user: &User, options: &[&str]) -> Served {
-    let mut command = user.patient(&["serve", "--stdio"]);
+pub(super) fn stdio_with(user: &User, options: &[&str]) -> StdioServer {
+    let mut command = user.patient_command(&["serve", "--stdio"]);
     command.args(options);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     let input = child.stdin.take().expect("it is piped");
     let output = child.stdout.take().expect("it is piped");
-    Served { line: Line::new(input, output), child }
+    StdioServer { client: Client::new(input, output), child }
 }
 
-impl Drop for Served {
+impl Drop for StdioServer {
     fn drop(&mut self) {
-        // It may have ended, or been ended, already.
+        // The process may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// A server of a user's home on its socket, until it is dropped.
-pub(super) struct Listening {
+/// `takeback serve` on the socket of a user's home, until it is dropped.
+pub(super) struct SocketServer {
     pub(super) socket: PathBuf,
     pub(super) child: Child,
 }
 
-impl Listening {
+impl SocketServer {
     pub(super) fn start(user: &User) -> Self {
-        Self::started_by(user.patient(&["serve", "--json"]))
+        Self::started_by(user.patient_command(&["serve", "--json"]))
     }
 
-    /// With this many open files at most, of which it may be given as many at the start.
+    /// With these soft and hard limits on open files.
     pub(super) fn limited(user: &User, soft: u32, hard: u32) -> Self {
-        let program = user.patient(&["serve", "--json"]);
+        let program = user.patient_command(&["serve", "--json"]);
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("ulimit -Sn {soft}; ulimit -Hn {hard}; exec \"$0\" \"$@\""));
         command.arg(program.get_program()).args(program.get_args()).current_dir(user.work());
@@ -148,7 +170,7 @@ impl Listening {
         Self { socket: said["socket"].as_str().expect("a path").into(), child }
     }
 
-    pub(super) fn connect(&self) -> Line {
+    pub(super) fn connect(&self) -> Client {
         connect(&self.socket)
     }
 
@@ -158,14 +180,14 @@ impl Listening {
     }
 }
 
-pub(super) fn connect(socket: &Path) -> Line {
+pub(super) fn connect(socket: &Path) -> Client {
     let stream = UnixStream::connect(socket).expect("it listens");
-    Line::new(stream.try_clone().expect("a second"), stream)
+    Client::new(stream.try_clone().expect("a second"), stream)
 }
 
-impl Drop for Listening {
+impl Drop for SocketServer {
     fn drop(&mut self) {
-        // It may have ended, or been ended, already.
+        // The process may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::checkpoint;
-use crate::home::{Answer, User};
+use crate::user::{Answer, User, column};
 
 fn run(user: &User, args: &[&str], input: &str) -> Answer {
     let mut command = user.command(args);
@@ -21,13 +21,13 @@ fn saved(user: &User, last: u32) {
     }
 }
 
-/// The folder of the states, one for each store, with the same name.
+/// The folder of the states, which has the name of the store.
 fn states(user: &User) -> PathBuf {
     let store = user.store();
     user.home().join(".takeback/projects").join(store.file_name().expect("it has a name"))
 }
 
-/// Three steps, of which the last one's file was cut.
+/// Three steps; the file of the last one is truncated.
 fn with_a_damaged_head() -> User {
     let user = User::with(&[("a.txt", "one\n")]);
     saved(&user, 3);
@@ -47,10 +47,9 @@ fn find(below: PathBuf, name: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn a_damaged_head_is_named_and_all_else_goes_on() {
+fn a_damaged_head_is_named_and_everything_else_works() {
     let ids = |answer: &Answer| -> Vec<Value> {
-        let listed: Value = serde_json::from_str(&answer.out).expect("JSON");
-        listed.as_array().expect("a list").iter().map(|one| one["id"].clone()).collect()
+        column(&serde_json::from_str(&answer.out).expect("JSON"), "id")
     };
     let user = with_a_damaged_head();
     for _ in 0..2 {
@@ -68,7 +67,7 @@ fn a_damaged_head_is_named_and_all_else_goes_on() {
     assert_ne!(damaged.code, 0, "{damaged:?}");
     assert!(damaged.err.contains("ckpt-e-3.json is damaged"), "{damaged:?}");
 
-    // Whether it was set aside before, or they are the first to come.
+    // Whether or not an earlier command has set the damaged file aside.
     for (args, says) in [
         (&["state", "show", "ckpt-e-1"][..], "ckpt-e-1"),
         (&["state", "show", "e"], "ckpt-e-2"),
@@ -100,7 +99,7 @@ fn a_damaged_head_is_named_and_all_else_goes_on() {
 }
 
 #[test]
-fn they_are_forgotten_with_the_store_and_move_with_it() {
+fn json_states_are_forgotten_and_relocated_with_the_store() {
     let user = User::with(&[("a.txt", "one\n")]);
     saved(&user, 1);
     let before = states(&user);
@@ -142,7 +141,7 @@ fn a_checkpoint_whose_file_was_deleted_is_reported() {
     assert_eq!(verified.code, 1, "{verified:?}");
     assert!(format!("{}{}", verified.out, verified.err).contains(gone), "{verified:?}");
 
-    // What a command deletes is not missed.
+    // A checkpoint that a command deletes is not reported.
     assert_eq!(run(&user, &["state", "delete", "e", "-y"], "").code, 0);
     saved(&user, 3);
     assert_eq!(run(&user, &["state", "delete", "ckpt-e-2", "-y"], "").code, 0);

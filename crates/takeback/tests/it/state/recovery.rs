@@ -1,10 +1,10 @@
 use serde_json::json;
 
 use super::checkpoint;
-use crate::home::User;
+use crate::user::User;
 
 #[test]
-fn an_execution_goes_on_from_its_last_success() {
+fn an_execution_resumes_from_its_last_success() {
     let user = User::new();
     user.saved(2);
     assert_eq!(user.save(3, &json!({ "status": "failed", "error": "no" })).code, 0);
@@ -34,7 +34,7 @@ fn an_execution_goes_on_from_its_last_success() {
 }
 
 #[test]
-fn a_conversation_is_handed_back_in_part() {
+fn a_conversation_is_returned_in_part() {
     let user = User::new();
     let messages = json!([
         { "role": "user", "content": "go" },
@@ -48,12 +48,12 @@ fn a_conversation_is_handed_back_in_part() {
         let newest = json!(messages.as_array().unwrap()[4 - kept..]);
         assert_eq!(resumed["context"]["messages"], newest);
     }
-    // What is kept stays whole.
+    // The saved conversation stays complete.
     assert_eq!(user.json(&["state", "show", "e"])["context"]["messages"], messages);
 }
 
 #[test]
-fn who_cannot_go_on_is_told_why() {
+fn a_resume_that_fails_says_why() {
     let user = User::new();
     assert_eq!(user.save(1, &json!({ "status": "pending" })).code, 0);
     for (args, code, says) in [
@@ -81,7 +81,7 @@ fn who_cannot_go_on_is_told_why() {
 }
 
 #[test]
-fn a_step_is_tried_again_only_so_often_over_all_restarts() {
+fn retries_of_a_step_are_limited_across_restarts() {
     let user = User::new();
     user.saved(1);
     assert_eq!(user.save(2, &json!({ "status": "failed" })).code, 0);
@@ -89,27 +89,25 @@ fn a_step_is_tried_again_only_so_often_over_all_restarts() {
     for _ in 0..3 {
         assert_eq!(user.json(&again)["id"], "ckpt-e-1");
     }
-    let answer = user.takeback(&again);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @"
+    insta::assert_snapshot!(user.exits(1, &again).err, @"
     takeback: step 2 of execution e was retried 3 times, which is the limit
       Raise --max-retries to try again; a success of the step resets the count.
     ");
     let more = [&again[..], &["--max-retries", "4"]].concat();
-    assert_eq!(user.takeback(&more).code, 0);
+    user.succeeds(&more);
     assert_eq!(user.save(2, &json!({ "status": "success" })).code, 0);
     assert_eq!(user.takeback(&again).code, 0, "a success ends the count");
-    assert_eq!(user.takeback(&["state", "resume", "e", "--max-retries", "4"]).code, 2);
+    user.exits(2, &["state", "resume", "e", "--max-retries", "4"]);
 }
 
 #[test]
 fn effects_without_a_receipt_are_named() {
     let user = User::new();
     let effect = ["state", "effect", "e", "mail/1"];
-    let intend = user.fed(&[&effect[..], &["--step", "1"]].concat(), r#"{"to":"you"}"#);
+    let intend = user.feed(&[&effect[..], &["--step", "1"]].concat(), r#"{"to":"you"}"#);
     assert_eq!(intend.out, "Intended mail/1\n", "before anything was saved");
     user.saved(1);
-    let again = user.fed(&effect, r#"{"to":"others"}"#);
+    let again = user.feed(&effect, r#"{"to":"others"}"#);
     insta::assert_snapshot!(again.out, @r#"
     Intended before mail/1  just now
     It may or may not have happened. Intended effect: {"to":"you"}
@@ -126,9 +124,9 @@ fn effects_without_a_receipt_are_named() {
       "step": 1
     }
     "#);
-    let received = user.fed(&[&effect[..], &["--receipt"]].concat(), r#"{"sent":true}"#);
+    let received = user.feed(&[&effect[..], &["--receipt"]].concat(), r#"{"sent":true}"#);
     assert_eq!(received.out, "Received mail/1\n");
-    let again = user.fed(&[&effect[..], &["--receipt"]].concat(), r#"{"sent":false}"#);
+    let again = user.feed(&[&effect[..], &["--receipt"]].concat(), r#"{"sent":false}"#);
     insta::assert_snapshot!(again.out, @r#"
     Happened before mail/1  just now
     Do not repeat it. Its result: {"sent":true}
@@ -138,8 +136,8 @@ fn effects_without_a_receipt_are_named() {
         (&resumed["ambiguous_effects"], &resumed["happened_effects"]),
         (&json!([]), &json!([]))
     );
-    assert_eq!(user.fed(&["state", "effect", "e", "later", "--step", "5"], "1").code, 0);
-    assert_eq!(user.fed(&["state", "effect", "e", "later", "--receipt"], "null").code, 0);
+    assert_eq!(user.feed(&["state", "effect", "e", "later", "--step", "5"], "1").code, 0);
+    assert_eq!(user.feed(&["state", "effect", "e", "later", "--receipt"], "null").code, 0);
     let happened = &user.json(&["state", "resume", "e"])["happened_effects"][0];
     assert_eq!((&happened["key"], &happened["receipt"]), (&json!("later"), &json!(null)));
     assert!(happened["received_at"].is_string());
@@ -150,7 +148,7 @@ fn an_intention_is_withdrawn_but_not_what_happened() {
     let user = User::new();
     user.saved(1);
     let effect =
-        |more: &[&str], input| user.fed(&[&["state", "effect", "e", "k"], more].concat(), input);
+        |more: &[&str], input| user.feed(&[&["state", "effect", "e", "k"], more].concat(), input);
     let none = effect(&["--receipt"], "1");
     assert_eq!(
         (none.code, none.err.as_str()),
@@ -172,7 +170,7 @@ fn an_intention_is_withdrawn_but_not_what_happened() {
 }
 
 #[test]
-fn branches_go_on_side_by_side() {
+fn branches_continue_independently() {
     let user = User::new();
     user.saved(3);
     let forked = user.takeback(&["state", "fork", "ckpt-e-1"]);
@@ -185,8 +183,7 @@ fn branches_go_on_side_by_side() {
     assert_eq!(user.ids(&["e", "--branch", "main"]), ["ckpt-e-1", "ckpt-e-2.a1", "ckpt-e-3.a1"]);
     let resumed = user.json(&["state", "resume", "e", "--branch", "main"]);
     assert_eq!((&resumed["id"], &resumed["state"]), (&json!("ckpt-e-3"), &json!({ "step": 3 })));
-    let taken = user.takeback(&["state", "fork", "e", "fork-1"]);
-    assert_eq!(taken.code, 2, "{taken:?}");
-    let late = user.fed(&["state", "save"], &checkpoint(4, &json!({ "branch": "none" })));
+    user.exits(2, &["state", "fork", "e", "fork-1"]);
+    let late = user.feed(&["state", "save"], &checkpoint(4, &json!({ "branch": "none" })));
     assert_eq!(late.code, 1, "{late:?}");
 }

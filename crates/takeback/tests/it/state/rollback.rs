@@ -1,11 +1,10 @@
 use serde_json::{Value, json};
 
 use super::checkpoint;
-use crate::home::User;
 use crate::record::{Agent, Recorder, before};
-use crate::terminal::Terminal;
+use crate::user::User;
 
-/// A run that saves step 1 with `a.txt` as `one`, step 2 with `two` and `b.txt`, and then edits on.
+/// A run that saves step 1 with `a.txt` as `one`, step 2 with `two` and `b.txt`, and then edits again.
 pub(crate) fn after_a_run() -> User {
     let user = User::with(&[("a.txt", "zero\n"), ("mine.txt", "m\n")]);
     for step in [1, 2] {
@@ -24,26 +23,24 @@ pub(crate) fn after_a_run() -> User {
     user
 }
 
-/// The step at which the execution stands, and the agent's files.
-fn stands(user: &User) -> (String, String, bool) {
+/// The execution's current step, and the agent's files.
+fn head_and_files(user: &User) -> (String, String, bool) {
     let head = user.json(&["state", "show", "e"])["id"].as_str().expect("an id").to_owned();
     (head, user.read("a.txt"), user.exists("b.txt"))
 }
 
-fn is(head: &str, text: &str, b: bool) -> (String, String, bool) {
+fn expected(head: &str, text: &str, b: bool) -> (String, String, bool) {
     (head.to_owned(), text.to_owned(), b)
 }
 
 #[test]
-fn state_and_files_of_a_run_go_back_together_and_forth_again() {
+fn state_and_files_of_a_run_are_rolled_back_and_restored_together() {
     let user = after_a_run();
     let session = user.json(&["state", "list"])[0]["session"].clone();
     assert!(session.as_str().is_some_and(|name| name.starts_with("run-")), "{session}");
-    let before = is("ckpt-e-2", "three\n", true);
-    assert_eq!(stands(&user), before);
-    let preview = user.takeback(&["state", "rollback", "ckpt-e-1", "--dry-run"]);
-    assert_eq!(preview.code, 0);
-    insta::assert_snapshot!(preview.out, @"
+    let before = expected("ckpt-e-2", "three\n", true);
+    assert_eq!(head_and_files(&user), before);
+    insta::assert_snapshot!(user.succeeds(&["state", "rollback", "ckpt-e-1", "--dry-run"]).out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       state     ckpt-e-1.a1  branch main would be at this checkpoint
@@ -54,12 +51,9 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
 
     state to restore, 1 to restore, 1 to delete
     ");
-    assert_eq!(stands(&user), before);
-    let refused = user.takeback(&["state", "rollback", "ckpt-e-1"]);
-    assert_eq!(refused.code, 2, "{refused:?}");
-    let done = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
-    assert_eq!(done.code, 0);
-    insta::assert_snapshot!(done.out, @"
+    assert_eq!(head_and_files(&user), before);
+    user.exits(2, &["state", "rollback", "ckpt-e-1"]);
+    insta::assert_snapshot!(user.succeeds(&["state", "rollback", "ckpt-e-1", "-y"]).out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       state     ckpt-e-1.a1  branch main is now at this checkpoint
@@ -71,18 +65,15 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     state restored, 1 restored, 1 deleted
     Done and verified on disk. `takeback undo` takes it back.
     ");
-    let back = is("ckpt-e-1", "one\n", false);
-    assert_eq!(stands(&user), back);
-    let again = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
-    assert_eq!(again.code, 5, "{again:?}");
+    let back = expected("ckpt-e-1", "one\n", false);
+    assert_eq!(head_and_files(&user), back);
+    user.exits(5, &["state", "rollback", "ckpt-e-1", "-y"]);
     for how in [&["--dry-run"][..], &["-y"], &["-y", "--diff"]] {
         let args = [&["state", "rollback", "e", "--json"], how].concat();
         let again = user.takeback(&args);
         assert_eq!((again.code, again.out.lines().count()), (5, 1), "{again:?}");
     }
-    let preview = user.takeback(&["undo", "--dry-run"]);
-    assert_eq!(preview.code, 0);
-    insta::assert_snapshot!(preview.out, @"
+    insta::assert_snapshot!(user.succeeds(&["undo", "--dry-run"]).out, @"
     Undo the last rewind
 
       state     e  branch main would return to where it was
@@ -91,9 +82,7 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
 
     state to restore, 2 to restore
     ");
-    let undone = user.takeback(&["undo", "-y"]);
-    assert_eq!(undone.code, 0);
-    insta::assert_snapshot!(undone.out, @"
+    insta::assert_snapshot!(user.succeeds(&["undo", "-y"]).out, @"
     Undo the last rewind
 
       state     ckpt-e-2.a1  branch main is now at this checkpoint
@@ -103,30 +92,28 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     state restored, 2 restored
     Done and verified on disk. `takeback redo` takes it back.
     ");
-    assert_eq!(stands(&user), before);
+    assert_eq!(head_and_files(&user), before);
     let redone = user.json(&["redo", "-y"]);
     assert_eq!(
         redone["state"],
         json!({ "execution": "e", "branch": "main", "checkpoint": "ckpt-e-1.a1", "moved": true, "stays": false, "error": null })
     );
-    assert_eq!(stands(&user), back);
+    assert_eq!(head_and_files(&user), back);
     user.write("a.txt", "mine\n");
     let files = ["state", "rollback", "e", "--exact", "-y", "--diff", "--json"];
     let files = user.takeback(&files);
     assert_eq!((files.code, files.out.lines().count()), (0, 1), "{files:?}");
-    assert_eq!(stands(&user), back);
+    assert_eq!(head_and_files(&user), back);
     assert_eq!(user.ids(&["e"]), ["ckpt-e-1"]);
     assert_eq!(user.ids(&["e", "--all"]), ["ckpt-e-1", "ckpt-e-2.a1"], "left behind, not deleted");
 }
 
 #[test]
-fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
+fn a_conflict_stops_everything_unless_a_flag_says_how() {
     let user = after_a_run();
     user.write("a.txt", "mine\n");
-    let before = is("ckpt-e-2", "mine\n", true);
-    let refused = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
-    assert_eq!(refused.code, 4);
-    insta::assert_snapshot!(refused.out, @"
+    let before = expected("ckpt-e-2", "mine\n", true);
+    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "-y"]).out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       stays     e      the state of branch main
@@ -136,9 +123,7 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     Nothing was changed: state and files are restored together or not at all.
     --partial skips those files, --exact overwrites them, --state-only restores no files.
     ");
-    let preview = user.takeback(&["state", "rollback", "ckpt-e-1", "--dry-run"]);
-    assert_eq!(preview.code, 4);
-    insta::assert_snapshot!(preview.out, @"
+    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "--dry-run"]).out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       stays     e      the state of branch main
@@ -148,23 +133,19 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     Nothing would be changed: state and files are restored together or not at all.
     --partial skips those files, --exact overwrites them, --state-only restores no files.
     ");
-    let receipt = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--json"]);
-    assert_eq!(receipt.code, 4);
+    let receipt = user.exits(4, &["state", "rollback", "ckpt-e-1", "-y", "--json"]);
     let receipt: serde_json::Value = serde_json::from_str(&receipt.out).expect("JSON");
     assert_eq!((&receipt["success"], &receipt["state"]["moved"]), (&json!(false), &json!(false)));
     assert_eq!(receipt["deletedFiles"], json!([]), "none was");
     assert_eq!(receipt["conflicts"][0]["filePath"], "a.txt");
-    let (asked, code) =
-        crate::terminal::on_a_terminal(&user, &["state", "rollback", "ckpt-e-1"], "", "");
-    let shown = asked.screen().contents();
-    assert!(code == 4 && !shown.contains("[y/N]"), "an empty rollback asks nothing: {shown}");
+    let ran = user.terminal(80, 70).run(&["state", "rollback", "ckpt-e-1"], "", "");
+    let shown = ran.shown();
+    assert!(ran.code == 4 && !shown.contains("[y/N]"), "an empty rollback asks nothing: {shown}");
     assert!(shown.contains("Nothing was changed"), "{shown}");
-    assert_eq!(stands(&user), before);
+    assert_eq!(head_and_files(&user), before);
 
-    let keep = user.keep();
-    let partial = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--partial"]);
-    assert_eq!(partial.code, 4);
-    insta::assert_snapshot!(partial.out, @"
+    let keep = user.backup();
+    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "-y", "--partial"]).out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       state     ckpt-e-1.a1  branch main is now at this checkpoint
@@ -176,13 +157,12 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     state restored, 1 deleted · 1 conflict
     Done as far as possible. `takeback undo` takes it back.
     ");
-    assert_eq!(stands(&user), is("ckpt-e-1", "mine\n", false));
+    assert_eq!(head_and_files(&user), expected("ckpt-e-1", "mine\n", false));
     keep();
-    assert_eq!(user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--exact"]).code, 0);
-    assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
+    user.succeeds(&["state", "rollback", "ckpt-e-1", "-y", "--exact"]);
+    assert_eq!(head_and_files(&user), expected("ckpt-e-1", "one\n", false));
     keep();
-    let state = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--state-only"]);
-    assert_eq!(state.code, 0);
+    let state = user.succeeds(&["state", "rollback", "ckpt-e-1", "-y", "--state-only"]);
     insta::assert_snapshot!(state.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
@@ -191,16 +171,15 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     state restored
     Done and verified on disk. `takeback undo` takes it back.
     ");
-    assert_eq!(stands(&user), is("ckpt-e-1", "mine\n", true));
-    assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
-    assert_eq!(stands(&user), before);
-    let two = user.takeback(&["state", "rollback", "ckpt-e-1", "--exact", "--state-only"]);
-    assert_eq!(two.code, 2, "{two:?}");
+    assert_eq!(head_and_files(&user), expected("ckpt-e-1", "mine\n", true));
+    user.succeeds(&["undo", "-y"]);
+    assert_eq!(head_and_files(&user), before);
+    user.exits(2, &["state", "rollback", "ckpt-e-1", "--exact", "--state-only"]);
 }
 
-/// After a crash an agent goes on in another run: that is its work too.
+/// After a crash an agent continues in another run, which is its work too.
 #[test]
-fn what_an_execution_did_in_several_runs_goes_back() {
+fn an_executions_work_in_several_runs_is_taken_back() {
     let user = User::with(&[("a.txt", "zero\n")]);
     let program = env!("CARGO_BIN_EXE_takeback");
     for (step, text) in [(1, "one"), (2, "two")] {
@@ -208,23 +187,19 @@ fn what_an_execution_did_in_several_runs_goes_back() {
         let script = format!(
             "echo {text} > a.txt; {program} -q state save < $HOME/{step}.json; echo {text} on > a.txt"
         );
-        let answer = user.takeback(&["-q", "run", "--", "sh", "-c", &script]);
-        assert_eq!(answer.code, 0, "{answer:?}");
+        user.succeeds(&["-q", "run", "--", "sh", "-c", &script]);
     }
-    let answer = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
-    assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
+    user.succeeds(&["state", "rollback", "ckpt-e-1", "-y"]);
+    assert_eq!(head_and_files(&user), expected("ckpt-e-1", "one\n", false));
 }
 
-/// Another author's file is no conflict of a rewind, but it is not as it was either.
+/// Another author's change is no conflict for a rewind, but the file is not as it was.
 #[test]
 fn another_authors_change_blocks_it_too() {
     let user = after_a_run();
     user.write("mine.txt", "changed\n");
     user.takeback(&["status"]);
-    let refused = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
-    assert_eq!(refused.code, 4);
-    insta::assert_snapshot!(refused.out, @"
+    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "-y"]).out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       stays     e         the state of branch main
@@ -234,33 +209,30 @@ fn another_authors_change_blocks_it_too() {
     Nothing was changed: state and files are restored together or not at all.
     --partial skips those files, --exact overwrites them, --state-only restores no files.
     ");
-    assert_eq!(stands(&user), is("ckpt-e-2", "three\n", true));
-    let partial = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--partial"]);
-    assert_eq!(partial.code, 0, "{partial:?}");
+    assert_eq!(head_and_files(&user), expected("ckpt-e-2", "three\n", true));
+    user.succeeds(&["state", "rollback", "ckpt-e-1", "-y", "--partial"]);
     assert_eq!(user.read("mine.txt"), "changed\n");
 }
 
 #[test]
 fn a_rollback_asks_on_a_terminal() {
     let user = after_a_run();
-    let terminal = Terminal::new(40, 80);
-    let no = terminal.run(&user, &["state", "rollback", "ckpt-e-1"], "[y/N]", "n\r");
+    let terminal = user.terminal(80, 40);
+    let no = terminal.run(&["state", "rollback", "ckpt-e-1"], "[y/N]", "n\r");
     assert_eq!(no.code, 5, "{}", no.shown());
-    assert_eq!(stands(&user), is("ckpt-e-2", "three\n", true));
-    let yes = terminal.run(&user, &["state", "rollback", "ckpt-e-1"], "[y/N]", "y\r");
+    assert_eq!(head_and_files(&user), expected("ckpt-e-2", "three\n", true));
+    let yes = terminal.run(&["state", "rollback", "ckpt-e-1"], "[y/N]", "y\r");
     assert_eq!(yes.code, 0, "{}", yes.shown());
-    assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
+    assert_eq!(head_and_files(&user), expected("ckpt-e-1", "one\n", false));
 }
 
 #[test]
-fn an_undo_says_that_the_agent_has_gone_on() {
+fn an_undo_says_that_the_agent_has_continued() {
     let user = after_a_run();
-    assert_eq!(user.takeback(&["-q", "state", "rollback", "ckpt-e-1", "-y"]).code, 0);
+    user.succeeds(&["-q", "state", "rollback", "ckpt-e-1", "-y"]);
     let saved = user.save(2, &json!({ "state": "another way" }));
     assert_eq!(saved.code, 0, "{saved:?}");
-    let undone = user.takeback(&["undo", "-y"]);
-    assert_eq!(undone.code, 0, "{undone:?}");
-    insta::assert_snapshot!(undone.out, @"
+    insta::assert_snapshot!(user.succeeds(&["undo", "-y"]).out, @"
     Undo the last rewind
 
       stays     e  branch main: the agent has continued since
@@ -273,64 +245,64 @@ fn an_undo_says_that_the_agent_has_gone_on() {
     assert_eq!(user.json(&["state", "show", "e"])["state"], "another way");
 }
 
-/// A session of an agent with its process, after its first prompt.
-fn begun(user: &User, session: &str, agent: Option<&Agent>) -> Recorder {
+/// Starts a session, with the agent's process if there is one, and sends its first prompt.
+fn begin_session(user: &User, session: &str, agent: Option<&Agent>) -> Recorder {
     let mut recorder = Recorder::start(user, &[]);
     let pid = agent.map(Agent::pid);
-    recorder.tell(&json!({ "event": "session_start", "session": session, "pid": pid }));
-    recorder.tell(&json!({ "event": "prompt", "session": session, "text": "go" }));
+    recorder.record(&json!({ "event": "session_start", "session": session, "pid": pid }));
+    recorder.record(&json!({ "event": "prompt", "session": session, "text": "go" }));
     recorder
 }
 
 fn step(recorder: &mut Recorder, session: &str, step: u32) {
     let checkpoint: Value = serde_json::from_str(&checkpoint(step, &json!({}))).expect("JSON");
-    recorder.tell(&json!({ "event": "step", "session": session, "checkpoint": checkpoint }));
+    recorder.record(&json!({ "event": "step", "session": session, "checkpoint": checkpoint }));
 }
 
-/// An execution whose agent was killed in the middle of a command, together with all it had started,
-/// and that went on as another session. Step 1 has `a.txt` as `one`.
+/// An agent is killed in the middle of a command, with everything it started, and its execution continues in
+/// another session. Step 1 has `a.txt` as `one`.
 fn killed_and_resumed(user: &User, with_pid: bool) {
     let agent = Agent::start();
-    let mut first = begun(user, "s1", with_pid.then_some(&agent));
+    let mut first = begin_session(user, "s1", with_pid.then_some(&agent));
     first.shell("s1", "c1", || user.write("a.txt", "one\n"));
     step(&mut first, "s1", 1);
-    first.tell(&before("s1", "c2"));
+    first.record(&before("s1", "c2"));
     user.write("a.txt", "half\n");
     user.write("b.txt", "half\n");
     agent.kill();
     first.kill();
     assert_eq!(user.json(&["state", "resume", "e"])["id"], "ckpt-e-1");
     let agent = Agent::start();
-    let mut second = begun(user, "s2", with_pid.then_some(&agent));
+    let mut second = begin_session(user, "s2", with_pid.then_some(&agent));
     second.shell("s2", "c1", || {
         user.write("a.txt", "two\n");
         user.write("c.txt", "two\n");
     });
     step(&mut second, "s2", 2);
-    second.tell(&json!({ "event": "turn_end", "session": "s2" }));
+    second.record(&json!({ "event": "turn_end", "session": "s2" }));
     assert_eq!(second.close(), 0);
 }
 
-/// With the agent's process known, its death ends what it did; without, no other session than those of
-/// the execution may have done it either.
+/// If the agent's process is known, its death ends the call. If not, only sessions of the execution can have
+/// written the files.
 #[test]
-fn an_execution_that_was_killed_and_resumed_as_another_session_goes_back() {
+fn an_execution_resumed_in_another_session_is_rolled_back() {
     for with_pid in [true, false] {
         let user = User::with(&[("a.txt", "zero\n"), ("mine.txt", "m\n")]);
         killed_and_resumed(&user, with_pid);
-        assert_eq!(stands(&user), is("ckpt-e-2", "two\n", true));
+        assert_eq!(head_and_files(&user), expected("ckpt-e-2", "two\n", true));
         let back = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
         assert_eq!(back.code, 0, "with a process: {with_pid}: {back:?}");
-        assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
+        assert_eq!(head_and_files(&user), expected("ckpt-e-1", "one\n", false));
         assert!(!user.exists("c.txt"));
         assert_eq!(user.read("mine.txt"), "m\n");
-        assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
-        assert_eq!(stands(&user), is("ckpt-e-2", "two\n", true));
+        user.succeeds(&["undo", "-y"]);
+        assert_eq!(head_and_files(&user), expected("ckpt-e-2", "two\n", true));
     }
 }
 
 #[test]
-fn what_is_changed_after_a_death_was_noticed_is_not_the_executions() {
+fn changes_after_the_agents_death_are_not_the_executions() {
     let user = User::with(&[("a.txt", "zero\n"), ("mine.txt", "m\n")]);
     killed_and_resumed(&user, true);
     user.write("mine.txt", "changed\n");
@@ -339,30 +311,30 @@ fn what_is_changed_after_a_death_was_noticed_is_not_the_executions() {
         refused["keptFiles"],
         json!([{ "filePath": "mine.txt", "reason": "changed by you" }])
     );
-    assert_eq!(stands(&user), is("ckpt-e-2", "two\n", true));
+    assert_eq!(head_and_files(&user), expected("ckpt-e-2", "two\n", true));
 }
 
 #[test]
-fn what_another_session_may_have_written_is_taken_back_only_if_it_is_said() {
+fn files_another_session_may_have_written_need_a_flag() {
     let user = User::with(&[("a.txt", "zero\n")]);
-    let mut other = begun(&user, "other", None);
-    let mut own = begun(&user, "s1", None);
+    let mut other = begin_session(&user, "other", None);
+    let mut own = begin_session(&user, "s1", None);
     own.shell("s1", "c1", || user.write("a.txt", "one\n"));
     step(&mut own, "s1", 1);
-    other.tell(&before("other", "o1"));
+    other.record(&before("other", "o1"));
     own.shell("s1", "c2", || user.write("a.txt", "two\n"));
-    own.tell(&json!({ "event": "turn_end", "session": "s1" }));
+    own.record(&json!({ "event": "turn_end", "session": "s1" }));
     assert_eq!((own.close(), other.close()), (0, 0));
     let before = ("ckpt-e-1".to_owned(), "two\n".to_owned(), false);
     for policy in [&[][..], &["--ambiguous", "leave"]] {
         let args = [&["state", "rollback", "ckpt-e-1", "-y"], policy].concat();
         let refused = user.takeback(&args);
-        assert_eq!((refused.code, stands(&user)), (4, before.clone()), "{refused:?}");
+        assert_eq!((refused.code, head_and_files(&user)), (4, before.clone()), "{refused:?}");
         assert!(refused.out.contains("--ambiguous take"), "{}", refused.out);
     }
     let args = ["state", "rollback", "ckpt-e-1", "-y", "--ambiguous", "take"];
-    assert_eq!(user.takeback(&args).code, 0);
-    assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
+    user.succeeds(&args);
+    assert_eq!(head_and_files(&user), expected("ckpt-e-1", "one\n", false));
     for other in ["--exact", "--state-only"] {
         let args = ["state", "rollback", "ckpt-e-1", "--ambiguous", "take", other];
         assert_eq!(user.takeback(&args).code, 2, "{other}");
@@ -370,10 +342,10 @@ fn what_another_session_may_have_written_is_taken_back_only_if_it_is_said() {
 }
 
 #[test]
-fn what_a_killed_run_left_can_be_left() {
+fn changes_of_a_killed_run_can_be_left() {
     let user = User::with(&[("a.txt", "zero\n")]);
     killed_and_resumed(&user, true);
     let args = ["state", "rollback", "ckpt-e-1", "-y", "--ambiguous", "leave"];
-    assert_eq!(user.takeback(&args).code, 4);
-    assert_eq!(stands(&user), is("ckpt-e-2", "two\n", true));
+    user.exits(4, &args);
+    assert_eq!(head_and_files(&user), expected("ckpt-e-2", "two\n", true));
 }
