@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::Arc;
 
 use takeback_core::checkpoint;
-use takeback_core::watch::{EVERY, Trust, Watched};
+use takeback_core::watch::{EVERY, TreeWatch, Trust};
 use takeback_store::PointBasis;
 
 use crate::Result;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, results: &Results) -> Result<()> {
     let program = build(scratch.path())?;
     let mut plain = open_workspace(&corpus.tree, &scratch.path().join("plain"))?;
     let mut watched = open_workspace(&corpus.tree, &scratch.path().join("watched"))?;
-    watched.watched = Some(Arc::new(Watched::new(Trust::WithScans { every: EVERY })));
+    watched.watched = Some(Arc::new(TreeWatch::new(Trust::WithScans { every: EVERY })));
     let mut server = Server::start(&Takeback::new(&program, &corpus.tree, &scratch.home()))?;
     // The first round reads every file; in the next ones, file times become old enough to be trusted.
     let rounds = Rounds { count: args.rounds, warm_up: 3, group: 4 };

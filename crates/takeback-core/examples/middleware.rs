@@ -1,8 +1,7 @@
 //! An agent whose tool calls can be taken back.
 //!
-//! The agent here knows two tools. Takeback stands around them: it keeps what each call is about to
-//! overwrite, then lets it run. At the end the whole turn is taken back, and what the user did in the
-//! meantime stays.
+//! The agent has two tools. Takeback wraps them: it saves what each call is about to overwrite, then runs
+//! the call. At the end the whole turn is taken back, and the user's own changes stay.
 //!
 //! ```sh
 //! cargo run -p takeback-core --example middleware
@@ -36,7 +35,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     fs::write(project.join("notes.txt"), "do not lose this\n")?;
     let mut workspace = open(&project, &folder.path().join("store"))?;
 
-    // What the agent decides to do for one prompt.
+    // The agent's tool calls for one prompt.
     let calls = [
         ("write_file", json!({ "path": "greeting.txt", "content": "Good day to you.\n" })),
         ("bash", json!({ "command": "rm notes.txt; date > today.txt" })),
@@ -55,7 +54,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     takeback.turn_end();
     drop(takeback);
 
-    // Meanwhile, in an editor.
+    // The user saves a file in an editor.
     fs::write(project.join("mine.txt"), "by hand\n")?;
 
     let point = workspace.store.points()?.pop().ok_or("the prompt made a point")?;
@@ -70,7 +69,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The agent's own tools. They know nothing of Takeback.
+/// The agent's own tools, which do not know about Takeback.
 fn run_tool(project: &Path, tool: &str, input: &Value) -> Result<(), Box<dyn Error>> {
     let text = |key: &str| input[key].as_str().ok_or_else(|| format!("{tool} needs {key}"));
     match tool {

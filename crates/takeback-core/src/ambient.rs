@@ -1,17 +1,16 @@
-//! What the world outside gives: the time, ids that nobody else makes, and perhaps somebody who
-//! watches.
+//! What the caller provides: the clock, a source of unique ids, and optionally a progress listener.
 
 use takeback_store::Timestamp;
 
-use crate::progress::{Ongoing, Watch, Work};
+use crate::progress::{ProgressListener, Work, WorkGuard};
 
 pub struct Ambient {
     pub now: Box<dyn Fn() -> Timestamp + Send>,
-    /// What a file's change time, in nanoseconds since 1970, is by the clock above. `None`: the two
-    /// have nothing to do with each other.
+    /// Converts a file's change time, in nanoseconds since 1970, to the clock above. `None`: the two
+    /// are not related.
     pub file_time: Box<dyn Fn(i64) -> Option<Timestamp> + Send>,
     pub random: Box<dyn Fn() -> u64 + Send>,
-    pub watch: Option<Watch>,
+    pub watch: Option<ProgressListener>,
 }
 
 /// File times by the system's clock.
@@ -21,14 +20,14 @@ pub fn system_file_time(nanos: i64) -> Option<Timestamp> {
 }
 
 impl Ambient {
-    /// `of`: how many files it will be; 0 if nobody knows.
-    pub(crate) fn begin(&self, work: Work, of: usize) -> Ongoing {
-        Ongoing::begin(self.watch.as_ref(), work, of as u64, 0)
+    /// `of`: how many files there will be; 0: unknown.
+    pub(crate) fn begin(&self, work: Work, of: usize) -> WorkGuard {
+        WorkGuard::begin(self.watch.as_ref(), work, of as u64, 0)
     }
 
-    /// A look at the tree, in which so many files and bytes will be read; 0 if nobody knows.
-    pub(crate) fn begin_reading(&self, files: u64, bytes: u64) -> Ongoing {
-        Ongoing::begin(self.watch.as_ref(), Work::Scan, files, bytes)
+    /// A scan that will read this many files and bytes; 0: unknown.
+    pub(crate) fn begin_reading(&self, files: u64, bytes: u64) -> WorkGuard {
+        WorkGuard::begin(self.watch.as_ref(), Work::Scan, files, bytes)
     }
 }
 

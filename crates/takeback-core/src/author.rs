@@ -98,7 +98,7 @@ impl ActiveCalls {
     }
 
     /// Restores calls that were open when the observation began, even if another process has recorded
-    /// their end meanwhile. Paths they named are theirs. If a command has ended by now, everything else
+    /// their end since. Paths they named are theirs. If a command has ended by now, everything else
     /// that was found may have been written after it.
     pub fn restore_open(&mut self, calls: &[Call]) {
         for call in calls {

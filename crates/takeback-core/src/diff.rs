@@ -102,7 +102,7 @@ enum Matches {
 
 impl Sample {
     /// Leaves out, and marks as changed, what has no match in the other text, and frequent lines
-    /// (blank ones, braces) that stand almost alone among such.
+    /// (blank ones, braces) that are almost alone among such lines.
     fn new(lines: &[u32], range: Range<usize>, others: &[u32], changed: &mut [bool]) -> Self {
         let frequent = rough_sqrt(lines.len()).min(1024);
         let matches: Vec<Matches> = lines[range.clone()]
@@ -150,7 +150,7 @@ fn tally<'a>(matches: impl Iterator<Item = &'a Matches>) -> (usize, usize) {
     })
 }
 
-/// Moves each run of changed lines that could as well lie higher or lower: next to the lowest run of
+/// Moves each run of changed lines that could just as well be higher or lower: next to the lowest run of
 /// the opposite text it can meet, else as low as possible. Runs that meet on the way become one.
 fn settle(lines: &[u32], changed: &mut [bool], opposite: &[bool]) {
     let mut run = 0..run_end(changed, 0);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn hunks_come_to_rest_low_and_beside_each_other() {
+    fn hunks_slide_down_and_next_to_each_other() {
         let hunk = |before, after| vec![Hunk { before, after }];
         assert_eq!(hunks_of(&[], &[]), vec![]);
         assert_eq!(hunks_of(&[1, 2], &[1, 2]), vec![]);

@@ -1,5 +1,5 @@
-//! Ends of calls that no event reported. Agents send no hook after Esc or a refusal; a [`Witness`] knows
-//! where else to look: in the agent's transcript, among the running processes.
+//! Ends of calls that no event reported. Agents send no hook after Esc or a refusal; a [`CallEndSource`]
+//! knows where else to look: in the agent's transcript, among the running processes.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use takeback_store::{Call, CallId, CallState, Session, SessionId, Timestamp};
 
 use crate::workspace::Workspace;
 
-/// How a call ended, as something other than its own event shows.
+/// The end of a call, learned from something other than its own event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnedEnd {
     pub session: SessionId,
     pub call: CallId,
     pub how: EndKind,
-    /// `None`: some time before it was asked for.
+    /// `None`: at some unknown time before now.
     pub at: Option<Timestamp>,
     /// How long it ran, without the wait for the person's permission, if that is known.
     pub took: Option<Duration>,
@@ -27,22 +27,22 @@ pub enum EndKind {
     Interrupted,
     /// The person refused it: it never ran.
     Rejected,
-    /// It is over, and it is not known whether it ran or was refused.
+    /// It is over; whether it ran or was refused is unknown.
     Unknown,
 }
 
 /// Finds ends of calls outside of the log.
-pub trait Witness: Send {
+pub trait CallEndSource: Send {
     /// Those of `calls`, all of them of `session`, that are known to be over.
     fn ends_of(&self, session: &Session, calls: &[Call]) -> Vec<LearnedEnd>;
 }
 
-/// The ends of `calls` that the workspace's witness knows.
+/// The ends of `calls` that the workspace's [`CallEndSource`] knows.
 pub(crate) fn learn_ends(
     workspace: &Workspace,
     calls: &[Call],
 ) -> Result<Vec<LearnedEnd>, takeback_store::StoreError> {
-    let Some(witness) = &workspace.witness else { return Ok(Vec::new()) };
+    let Some(call_end_source) = &workspace.call_end_source else { return Ok(Vec::new()) };
     let mut ends = Vec::new();
     let mut asked: Vec<&SessionId> = Vec::new();
     for call in calls {
@@ -53,7 +53,7 @@ pub(crate) fn learn_ends(
         let own: Vec<Call> =
             calls.iter().filter(|other| other.session == call.session).cloned().collect();
         if let Some(session) = workspace.store.session(&call.session)? {
-            ends.extend(witness.ends_of(&session, &own));
+            ends.extend(call_end_source.ends_of(&session, &own));
         }
     }
     Ok(ends)

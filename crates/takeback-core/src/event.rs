@@ -1,4 +1,4 @@
-//! What agents do, in the same words whatever the agent.
+//! What agents do, in one vocabulary for all agents.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub enum AgentEvent {
         #[serde(default)]
         report: CallReport,
     },
-    /// The agent saves its state: the files as they are belong to it. Whatever runs goes on.
+    /// The agent saves its state, together with the files as they are. Running calls continue.
     Step {
         session: SessionId,
         name: String,
@@ -86,8 +86,7 @@ pub enum CallTargets {
     Nothing,
     /// These, and nothing else. Absolute, or relative to the workspace's root.
     Paths(#[serde(with = "path_list")] Vec<PathBuf>),
-    /// Whatever it likes, and surely `paths`, which may be some that a scan passes over. The command is
-    /// for people.
+    /// Anything, including `paths`, which a scan may not cover. The command is for display.
     Anything {
         command: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty", with = "path_list")]
@@ -96,7 +95,7 @@ pub enum CallTargets {
 }
 
 impl CallTargets {
-    /// Whatever it likes; no path is named.
+    /// Anything; no path is named.
     #[must_use]
     pub fn anything(command: Option<String>) -> Self {
         Self::Anything { command, paths: Vec::new() }
@@ -108,7 +107,7 @@ impl CallTargets {
 pub enum Outcome {
     Done,
     Failed,
-    /// It answered, but what it started goes on.
+    /// It answered, but what it started still runs.
     Background,
     /// The person stopped it. What it wrote until then is its work.
     Interrupted,
@@ -116,7 +115,7 @@ pub enum Outcome {
     Rejected,
 }
 
-/// What the agent reports of a call besides how it ended.
+/// What the agent reports about a call in addition to its outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CallReport {
     /// How long ago it began to run. Before that it waited for the person's permission.
@@ -125,7 +124,7 @@ pub struct CallReport {
     /// It waited for the person's permission, and it is not known when it began to run.
     #[serde(default)]
     pub waited: bool,
-    /// A hook of the agent's own may change right now what the call named: a formatter.
+    /// A hook of the agent itself, such as a formatter, may be changing the named paths right now.
     #[serde(default)]
     pub formatter: bool,
 }
@@ -147,8 +146,8 @@ impl Tools {
     }
 
     /// What a call of `tool` may write. A tool that is neither a known edit with a path, nor known
-    /// to only read, may write anything. The paths of one that is not known are not taken for paths
-    /// that it writes: it may name what it reads, anywhere.
+    /// to only read, may write anything. The paths of an unknown tool do not count as written: it may name
+    /// what it reads, anywhere.
     #[must_use]
     pub fn touches(&self, tool: &str, paths: Vec<PathBuf>, command: Option<String>) -> CallTargets {
         let is = |names: &[String]| names.iter().any(|name| name == tool);

@@ -1,10 +1,10 @@
-//! Taking history from one workspace to another: a bundle is written there and read here.
+//! Moves history from one workspace to another: one writes a bundle, the other reads it.
 //!
-//! [`export`](mod@export) writes points, the changes between them and all contents they need into one file.
-//! [`import`](mod@import) appends them to this workspace's log as a detour, which begins and ends at what
-//! stands on disk, and touches no file. What a bundle looks like, [`bundle`] alone knows; what it
-//! may say, [`check`] decides, before anything of it is kept. What another program kept of its own
-//! work becomes a bundle too ([`story`]).
+//! [`export`](mod@export) writes points, the changes between them and all contents they need into one
+//! file. [`import`](mod@import) appends them to this workspace's log as a detour, which begins and ends
+//! at the files on disk, and touches no file. Only [`bundle`] knows the file format; [`check`] decides
+//! which contents are valid before anything is stored. An agent's own file history becomes a bundle too
+//! ([`agent_history`]).
 
 pub mod bundle;
 mod check;
@@ -12,16 +12,18 @@ pub mod export;
 mod file;
 pub mod import;
 pub(crate) mod imported;
-mod left_out;
+mod export_filter;
 mod states;
-pub mod story;
+pub mod agent_history;
 
-pub use bundle::{BundleError, BundleFile, BundleLimits, Outside};
-pub use export::{ExportError, ExportOptions, Exported, Ignored, Selection, export};
+pub use agent_history::{
+    AgentHistory, AgentHistoryError, Edit, HistoryBundle, HistoryPrompt, HistorySession, SavedFile,
+};
+pub use bundle::{BundleError, BundleFile, BundleLimits, OutsidePolicy};
+pub use export::{ExportError, ExportOptions, ExportReport, IgnoredPaths, Selection, export};
 pub use file::{FileError, Overwrite, write_file};
 pub use import::{
-    ImportError, Imported, ImportedPoint, ImportedSession, Trial, import, would_import,
+    ImportError, ImportMode, ImportReport, ImportedPoint, ImportedSession, import, would_import,
 };
-pub use imported::{is_detour, name_there, same_story};
+pub use imported::{is_detour, original_name, same_timeline};
 pub use states::StatesLeftOut;
-pub use story::{Edit, Kept, Story, StoryError, StoryPrompt, StorySession, ToldStory};

@@ -1,5 +1,5 @@
-//! What an agent's author asks for: save a step with its files, go on after a crash, retry a step,
-//! go back to a checkpoint with state and files.
+//! Executions of an agent: save a step with its files, resume after a crash, retry a step, roll back to a
+//! checkpoint with state and files.
 //!
 //! States are kept by a [`States`]; the files of a step are a point of the workspace's log.
 
@@ -22,7 +22,7 @@ use crate::rewind::{
 };
 use crate::workspace::Workspace;
 
-/// How often a step is retried at most, unless the agent's author says otherwise.
+/// How often a step is retried by default.
 pub const MOST_RETRIES: u32 = 3;
 
 #[derive(Debug, thiserror::Error)]
@@ -45,8 +45,8 @@ impl From<RewindError> for ExecutionError {
     }
 }
 
-/// Looks at the files, makes a point of them if they changed, and saves the checkpoint with it. The
-/// point that `new` names is not looked at.
+/// Looks at the files, makes a point if they changed, and saves the checkpoint with it. The point in `new` is
+/// ignored.
 ///
 /// If the workspace is locked for too long, the checkpoint is saved without files.
 pub fn save_step(
@@ -58,7 +58,7 @@ pub fn save_step(
     let event = AgentEvent::Step { session: session.clone(), name: new.step_name.to_owned() };
     let recorded = record(workspace, &event)?;
     let point = match recorded.point {
-        Some(point) => Some(same_moment(workspace, new, point)?),
+        Some(point) => Some(unchanged_point(workspace, new, point)?),
         None => None,
     };
     let saved =
@@ -72,7 +72,7 @@ pub fn save_step(
     }
 }
 
-/// A point that was made for a checkpoint which was then refused is nobody's.
+/// Drops a point that was made for a checkpoint which was then refused.
 fn drop_unused(workspace: &mut Workspace, point: Option<PointId>) -> Result<(), ExecutionError> {
     let Some(point) = point else { return Ok(()) };
     if workspace.states.points()?.contains(&point) {
@@ -94,9 +94,9 @@ fn drop_unused(workspace: &mut Workspace, point: Option<PointId>) -> Result<(), 
     }
 }
 
-/// The point that the step has already, if nothing changed since: then to save it again is to save
-/// the same.
-fn same_moment(
+/// The point that the step already has, if nothing changed since: saving the step again then gives the same
+/// checkpoint.
+fn unchanged_point(
     workspace: &Workspace,
     new: &NewCheckpoint<'_>,
     point: PointId,
@@ -112,19 +112,18 @@ fn same_moment(
     Ok(if is_same { known } else { point })
 }
 
-/// What an agent goes on from.
+/// What an agent resumes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResumeState {
     pub checkpoint: Checkpoint,
-    /// Effects that were intended and never confirmed: they may have happened, or not. What to do
-    /// about them is for the agent's author to say.
+    /// Effects that were intended and never confirmed: they may or may not have happened. The agent
+    /// decides what to do about them.
     pub ambiguous: Vec<Effect>,
-    /// Effects that steps after the checkpoint had: they have happened, and to go on does not undo
-    /// them.
+    /// Effects of steps after the checkpoint: they have happened, and resuming does not undo them.
     pub happened: Vec<Effect>,
 }
 
-/// The state, context and variables of a checkpoint, for the agent to go on from.
+/// The state, context and variables of a checkpoint, for the agent to resume from.
 pub fn resume(states: &dyn States, id: &CheckpointId) -> Result<ResumeState, StateError> {
     let checkpoint = states.load(id)?.ok_or_else(|| StateError::NotFound { id: id.clone() })?;
     let step = checkpoint.record.key.step;
@@ -135,8 +134,8 @@ pub fn resume(states: &dyn States, id: &CheckpointId) -> Result<ResumeState, Sta
     Ok(ResumeState { checkpoint, ambiguous, happened })
 }
 
-/// Leaves of every conversation, a list `messages` in the state or the context, the newest `most`: fewer
-/// where a tool call would be parted from its result.
+/// Shortens every conversation, a list `messages` in the state or the context, to the newest `most` messages:
+/// fewer where a tool call would be separated from its result.
 pub fn keep_last_messages(values: &mut Values, most: usize) {
     for value in [&mut values.state, &mut values.context] {
         if let Some(Value::Array(messages)) = value.get_mut("messages") {
@@ -145,8 +144,8 @@ pub fn keep_last_messages(values: &mut Values, most: usize) {
     }
 }
 
-/// [`resume`] from the last success on a branch, which becomes the current one if it is named.
-/// `None`: nothing has succeeded yet, so the agent begins at its beginning.
+/// [`resume`] from the last success on a branch, which becomes the current one if it is named. `None`:
+/// nothing has succeeded yet, so the agent starts from the beginning.
 pub fn resume_last(
     states: &dyn States,
     execution: &ExecutionId,
@@ -161,8 +160,8 @@ pub fn resume_last(
     }
 }
 
-/// Goes on from the last success before a step, to try the step again: `most` times at most, counted
-/// over restarts. What succeeded from that step on is left behind, not deleted.
+/// Resumes from the last success before a step, to retry the step: at most `most` times, counted across
+/// restarts. Successes from that step on are abandoned, not deleted.
 pub fn retry_from_step(
     states: &dyn States,
     execution: &ExecutionId,
@@ -178,8 +177,8 @@ pub fn retry_from_step(
         after: after.map(|step| (step, takeback_store::state::Attempt::LAST)),
         ..query
     })?;
-    // A failed try of the step itself stays in sight; anything else that follows would look as if it
-    // followed the retry.
+    // A failed attempt of the step itself stays visible; anything later would look as if it followed the
+    // retry.
     let is_left = |record: &takeback_store::state::Record| {
         record.key.step > step || record.status == Status::Success
     };
@@ -190,7 +189,7 @@ pub fn retry_from_step(
     resume(states, &last.key.id())
 }
 
-/// Executions for a menu, the one last saved to first: each with what is shown of it.
+/// Executions for a menu, each with its text, the most recently saved first.
 pub fn history(states: &dyn States) -> Result<Vec<(ExecutionId, String)>, StateError> {
     let executions = states.executions()?.executions.into_iter();
     let shown = executions.filter_map(|execution| {
@@ -201,20 +200,20 @@ pub fn history(states: &dyn States) -> Result<Vec<(ExecutionId, String)>, StateE
     Ok(shown.collect())
 }
 
-/// How a rollback deals with files.
+/// Which files a rollback restores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RollbackFiles {
-    /// All that changed since goes back, or nothing at all is done.
+    /// All that changed since, or nothing at all is done.
     All,
-    /// As many as can; what others wrote stays.
+    /// As many as possible; other authors' changes stay.
     Partial,
-    /// All, whoever changed them.
+    /// All, regardless of author.
     Exact,
     /// They stay as they are.
     Stay,
 }
 
-/// What a rollback asks of a rewind.
+/// The rewind that a rollback requests.
 pub fn rollback_request(
     workspace: &Workspace,
     to: &CheckpointKey,
@@ -235,8 +234,8 @@ pub fn rollback_request(
     };
     let mut request = RewindRequest::new(target);
     if files != RollbackFiles::Stay {
-        // After a crash no one can say what the session that died wrote itself, but it was this
-        // execution, if no other session may have written it.
+        // After a crash it is unclear what the dead session wrote. If no other session can have written
+        // it, this execution did.
         request.ambiguous = AmbiguousPolicy::TakeOwn;
         request.scope = Some(RewindScope::Sessions(sessions_of(workspace, &to.execution)?));
     }
@@ -257,8 +256,8 @@ pub fn rollback_request(
     Ok(request)
 }
 
-/// The sessions that an execution was saved in, as far as that is known, and those that continue them:
-/// one that goes on after a crash is another session, and its work is the execution's all the same.
+/// The sessions that an execution was saved in, as far as known, and those that continue them: an execution
+/// that resumes after a crash is in another session.
 fn sessions_of(
     workspace: &Workspace,
     execution: &ExecutionId,
@@ -289,8 +288,8 @@ pub fn preview_rollback(
     Ok(preview(workspace, &request)?)
 }
 
-/// Brings the agent's state and the workspace back to a checkpoint: both, or nothing at all. `undo`
-/// takes it back.
+/// Restores the agent's state and the workspace to a checkpoint: both, or nothing at all. `undo` takes it
+/// back.
 pub fn rollback_to(
     workspace: &mut Workspace,
     to: &CheckpointKey,

@@ -1,10 +1,10 @@
-//! Where the user's repository stands, read from its files without touching them.
+//! The branch and commit of the user's repository, read from its files without changing them.
 
 use std::path::{Path, PathBuf};
 
 use takeback_store::GitState;
 
-/// `None`: the workspace's root is no repository.
+/// `None`: the workspace's root is not a repository.
 #[must_use]
 pub fn git_state(root: &Path) -> Option<GitState> {
     let git = git_folder(root)?;
@@ -13,7 +13,7 @@ pub fn git_state(root: &Path) -> Option<GitState> {
         return Some(GitState { head: Some(head), branch: None });
     };
     let branch = reference.strip_prefix("refs/heads/").unwrap_or(reference).to_owned();
-    // A worktree keeps its own HEAD, the branches lie in the main repository.
+    // A worktree has its own HEAD; the branches are in the main repository.
     let common =
         read_line(&git.join("commondir")).map_or_else(|| git.clone(), |common| git.join(common));
     let head = read_line(&common.join(reference)).or_else(|| packed(&common, reference));

@@ -1,4 +1,4 @@
-//! Reading the log: changes by path, whose they are by what is known now, and what a turn's files were.
+//! Reading the log: changes by path, their authors as known now, and the original files of a turn.
 
 mod file_checkpoint;
 
@@ -13,7 +13,7 @@ pub use self::file_checkpoint::{
     FileCheckpoint, FileCheckpointId, file_checkpoints, kept_for_call,
 };
 
-/// The changes of one path after some moment, oldest first; never empty.
+/// The changes of one path after some position, oldest first; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathHistory {
     pub path: WorkPath,
@@ -30,7 +30,7 @@ pub fn by_path(changes: Vec<Change>) -> Vec<PathHistory> {
     paths.into_iter().map(|(path, changes)| PathHistory { path, changes }).collect()
 }
 
-/// Gives changes the authors that are known now.
+/// Replaces the authors of changes by those known now.
 pub fn settle(store: &dyn Store, changes: &mut [Change]) -> Result<(), StoreError> {
     let mut calls: HashMap<(SessionId, CallId), Option<Call>> = HashMap::new();
     for change in changes {
@@ -51,19 +51,19 @@ pub fn settle(store: &dyn Store, changes: &mut [Change]) -> Result<(), StoreErro
 }
 
 impl PathHistory {
-    /// What stood here at the moment after which the changes came.
+    /// The entry before the first change.
     #[must_use]
     pub fn at_start(&self) -> &Entry {
         &self.changes[0].before
     }
 
-    /// What stood here after the last change.
+    /// The entry after the last change.
     #[must_use]
     pub fn at_end(&self) -> &Entry {
         &self.changes[self.changes.len() - 1].after
     }
 
-    /// What stood here at `seq`, given that the changes before it are not needed.
+    /// The entry at `seq`, which must not be before the position that the changes follow.
     #[must_use]
     pub fn at(&self, seq: Seq) -> &Entry {
         self.changes

@@ -1,18 +1,18 @@
 //! The inbox: events that are not in the log yet, one file each.
 //!
 //! `inbox/<16 hex digits>` in the store holds one event as JSON; the later event has the higher number. The
-//! lock on the file (`flock`) tells what becomes of it:
+//! lock on the file (`flock`) shows its state:
 //!
-//! - Locked: a process works on it. The hook that brought the event answers its agent and hands the locked
+//! - Locked: a process works on it. The hook that got the event answers its agent and passes the locked
 //!   open file to another process, which scans the tree ([`Inbox::claim`], [`QueuedEvent`]). The lock is a
 //!   barrier: until it is released no other event of the session is recorded, so the agent writes nothing,
 //!   and the scan shows the tree as it was when the event happened.
 //! - Not locked: the event is late. It did not get into the log in time ([`Inbox::push`]), or the process that
 //!   worked on it died. Any process that records next records it first ([`Inbox::drain`]).
 //!
-//! A file that a crash cut short was never promised to an agent and is removed. Any other file that is no event
-//! was damaged on disk: it is renamed to `<number>.damaged` and counted by [`Inbox::damaged`]. `inbox/scan` says
-//! that files are left to read: see [`BackgroundScan`].
+//! A file that a crash cut short was never promised to an agent and is removed. Any other file that is
+//! not an event was damaged on disk: it is renamed to `<number>.damaged` and counted by
+//! [`Inbox::damaged`]. `inbox/scan` says that files are left to read: see [`BackgroundScan`].
 
 mod scan;
 
@@ -44,7 +44,7 @@ pub struct InboxEvent {
     pub event: AgentEvent,
 }
 
-/// An event that this process has claimed: it is to be recorded here, or in a process that gets
+/// An event that this process has claimed: it must be recorded here, or in a process that gets
 /// [`Self::file`]. Dropped before it is recorded, the event is late.
 #[derive(Debug)]
 pub struct QueuedEvent {
@@ -73,7 +73,7 @@ impl Inbox {
         self.claim(event).map(drop)
     }
 
-    /// Keeps an event durably, and holds up what comes after it until it is recorded.
+    /// Keeps an event durably, and blocks later events until it is recorded.
     pub(crate) fn claim(&self, event: InboxEvent) -> Result<QueuedEvent, StoreError> {
         self.create(event).map_err(self.failed("keeping an event"))
     }
@@ -121,7 +121,7 @@ impl Inbox {
         take().map_err(self.failed("taking over an event"))
     }
 
-    /// Waits until no such event is claimed. `false`: one was all through `patience`.
+    /// Waits until no such event is claimed. `false`: one was throughout `patience`.
     ///
     /// The caller must not hold the workspace lock exclusively: recording a claimed event needs it.
     pub(crate) fn wait_for(
@@ -157,11 +157,11 @@ impl Inbox {
         wait().map_err(self.failed("waiting for an event"))
     }
 
-    /// Hands every late event to `take`, oldest first, and removes each that was taken; also those that
-    /// are pushed meanwhile. If `take` fails, its event and those behind it stay. If the process dies, at
+    /// Passes every late event to `take`, oldest first, and removes each that was taken, including those
+    /// pushed while it runs. If `take` fails, its event and those behind it stay. If the process dies, at
     /// most one event is taken a second time.
     ///
-    /// `None`: another process was draining all through `patience`, or worked on an event that comes
+    /// `None`: another process was draining throughout `patience`, or worked on an event that comes
     /// before a late one.
     pub fn drain<E: From<StoreError>>(
         &self,
@@ -239,7 +239,7 @@ impl Inbox {
         })
     }
 
-    /// The sessions that late events are of.
+    /// The sessions of late events.
     pub(crate) fn late_sessions(&self) -> Result<BTreeSet<SessionId>, StoreError> {
         let mut sessions = BTreeSet::new();
         self.any(|entry| {
@@ -281,7 +281,9 @@ impl Inbox {
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
-        let Some(names) = if_there(std::fs::read_dir(&self.folder))? else { return Ok(Vec::new()) };
+        let Some(names) = if_exists(std::fs::read_dir(&self.folder))? else {
+            return Ok(Vec::new());
+        };
         names.map(|name| Ok(name?.file_name().to_string_lossy().into_owned())).collect()
     }
 
@@ -341,7 +343,7 @@ enum Content {
 impl Entry {
     /// `None`: its event has been recorded.
     fn open(path: &Path) -> io::Result<Option<Self>> {
-        let Some(file) = if_there(File::open(path))? else { return Ok(None) };
+        let Some(file) = if_exists(File::open(path))? else { return Ok(None) };
         let is_late = try_share(&file)?;
         if is_late && !is_named(&file, path)? {
             return Ok(None);
@@ -387,15 +389,15 @@ fn any(paths: &[PathBuf], mut is_it: impl FnMut(&Entry) -> io::Result<bool>) -> 
 }
 
 /// `None`: there is nothing of that name.
-fn if_there<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
+fn if_exists<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
     match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         opened => opened.map(Some),
     }
 }
 
-/// Whether no process works on a file. The lock is shared: two that ask at once must not take each other for
-/// one that does.
+/// Whether no process works on a file. The lock is shared, so that two processes that check at once do
+/// not take each other for one that works.
 fn try_share(file: &File) -> io::Result<bool> {
     match file.try_lock_shared() {
         Ok(()) => Ok(true),
@@ -409,7 +411,7 @@ fn number_in(name: &str) -> Option<u64> {
     u64::from_str_radix(name, 16).ok().filter(|_| is_whole)
 }
 
-/// Whether two sessions are one to those who wait: what a subagent writes, its session writes.
+/// Whether two sessions wait for each other's events: a subagent writes on behalf of its parent session.
 fn is_same(a: &SessionId, b: &SessionId) -> bool {
     let whole = |session: &SessionId| session.0.split('/').next().map(str::to_owned);
     whole(a) == whole(b)

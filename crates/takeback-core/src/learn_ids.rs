@@ -1,4 +1,4 @@
-//! A point learns what else it is known by: an agent tells the ids of one message bit by bit.
+//! Adds ids to a point: an agent reports the ids of one message one after the other.
 
 use takeback_store::{Point, SessionId, StoreError, Write};
 
@@ -7,10 +7,9 @@ use crate::lock::{Hold, Patience};
 use crate::record::{RecordError, recorded_as};
 use crate::workspace::Workspace;
 
-/// From now on the newest point of `session` that is known by `known` is known by each of `also` too.
-/// Whether there was anything to learn; what was learned is durable. Nothing is written if there was
-/// not, or if no such point is there (it may still wait in the inbox). Whoever asks waits for others no
-/// longer than with an event.
+/// Adds the ids `also` to the newest point of `session` that has the id `known`. Returns whether any was
+/// new; it is durable then. Nothing is written if none was, or if there is no such point (its event may
+/// still be in the inbox). The call waits for other processes no longer than recording an event does.
 pub fn learn_ids(
     workspace: &mut Workspace,
     session: &SessionId,

@@ -1,8 +1,9 @@
 //! Records what happens in a folder, with its author, and takes back exactly what is asked.
 //!
-//! One edit, read from top to bottom: an agent reports a tool call ([`event`]); [`record`](mod@record) decides
-//! what to look at; [`worktree`] finds what changed; the store keeps bytes and log; [`rewind`](mod@rewind) plans,
-//! promises, does and proves. Nothing here prints, reads the environment, or knows the time.
+//! One edit, read from top to bottom: an agent reports a tool call ([`event`]); [`record`](mod@record)
+//! decides what to look at; [`worktree`] finds what changed; the store keeps bytes and log;
+//! [`rewind`](mod@rewind) plans, promises, does and proves. Nothing here prints, reads the environment,
+//! or knows the time.
 
 pub mod ambient;
 mod platform;
@@ -31,7 +32,7 @@ pub mod point_name;
 pub mod exchange;
 
 pub use ambient::{Ambient, system_file_time};
-pub use ends::{EndKind, LearnedEnd, Witness};
+pub use ends::{CallEndSource, EndKind, LearnedEnd};
 pub use event::{AgentEvent, CallReport, CallTargets, Outcome, Tools};
 pub use inbox::{BackgroundScan, Inbox, InboxEvent, QueuedEvent, ScanProgress};
 pub use learn_ids::learn_ids;

@@ -1,4 +1,4 @@
-//! The workspace lock: recorders share it, a rewind has it alone.
+//! The workspace lock: recorders share it, a rewind holds it exclusively.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -20,10 +20,10 @@ pub struct Lock {
     _file: File,
 }
 
-/// A time that somebody is willing to wait, running out.
+/// A deadline for waiting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
-    /// None: it never does.
+    /// None: no deadline.
     until: Option<Instant>,
 }
 
@@ -36,18 +36,18 @@ impl Patience {
         self.until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()))
     }
 
-    /// A commit may always wait a little for another one, whatever came before.
+    /// As [`Self::left`], but a commit may always wait a little for another one.
     pub(crate) fn left_for_a_commit(self) -> Duration {
         self.left().max(Duration::from_millis(200))
     }
 }
 
-/// `None`: somebody else held it all through `patience`.
+/// `None`: another process held it throughout `patience`.
 pub fn lock(path: &Path, hold: Hold, patience: Duration) -> io::Result<Option<Lock>> {
     lock_file(disk::open_private_file(path)?, hold, patience)
 }
 
-/// Whether an open file still has this name: whoever waited for its lock may find that it was removed.
+/// Whether an open file still has this name: it may have been removed while this process waited for its lock.
 pub(crate) fn is_named(file: &File, path: &Path) -> io::Result<bool> {
     let opened = file.metadata()?;
     match std::fs::symlink_metadata(path) {

@@ -1,4 +1,4 @@
-//! Labels and pins: what a person puts on a point so that it can be found again, and stays.
+//! Labels and pins: a person sets them so that a point can be found and is not dropped.
 
 use takeback_store::{Point, PointId, PointKind, PointQuery, StoreError, Write};
 
@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 pub enum MarkError {
     #[error("there is no point {0}")]
     NoPoint(PointId),
-    #[error("point {0} belongs to a rewind and goes when that can no longer be undone")]
+    #[error("point {0} belongs to a rewind and is dropped when that can no longer be undone")]
     Safety(PointId),
     #[error("the label {label:?} is taken by point {point}")]
     LabelTaken { label: String, point: PointId },
@@ -19,7 +19,7 @@ pub enum MarkError {
     Store(#[from] StoreError),
 }
 
-/// What is put on a point.
+/// What to set on a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark<'a> {
     Pin,
@@ -28,7 +28,7 @@ pub enum Mark<'a> {
     NoLabel,
 }
 
-/// The point as it is afterwards.
+/// Sets a mark and returns the changed point.
 pub fn mark(workspace: &mut Workspace, id: PointId, mark: Mark<'_>) -> Result<Point, MarkError> {
     loop {
         let head = workspace.store.head()?;
@@ -59,12 +59,12 @@ pub fn mark(workspace: &mut Workspace, id: PointId, mark: Mark<'_>) -> Result<Po
     }
 }
 
-/// Whether a point has this label, or a message of it is called so.
+/// Whether a point has this label or message id.
 pub(crate) fn is_called(point: &Point, label: &str) -> bool {
     point.label.as_deref() == Some(label) || is_message(point, label)
 }
 
-/// Whether a point can be found by this name.
+/// Checks that a point can be found by this label.
 pub fn check_label(label: &str) -> Result<(), MarkError> {
     let odd = label.trim().is_empty() || label.starts_with('@') || label.contains(char::is_control);
     if odd { Err(MarkError::NotALabel { label: label.to_owned() }) } else { Ok(()) }

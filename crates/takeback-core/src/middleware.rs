@@ -1,4 +1,4 @@
-//! Recording around any tool executor, a few lines in the agent's own code.
+//! Records around any tool executor, with a few lines in the agent's own code.
 //!
 //! See `examples/middleware.rs`.
 
@@ -21,36 +21,36 @@ pub struct ToolCall<'a> {
     pub input: &'a Value,
 }
 
-/// Something that could not be recorded. The tool ran all the same.
+/// Something that could not be recorded. The tool ran anyway.
 #[derive(Debug)]
-pub enum Unrecorded {
+pub enum RecordingFailure {
     Event { call: String, source: RecordError },
     Bytes { call: String, path: WorkPath, reason: NotCapturedReason },
 }
 
-/// Stands around a session's tool calls.
+/// Wraps a session's tool calls.
 pub struct Middleware<'w> {
     pub workspace: &'w mut Workspace,
     pub session: SessionId,
     pub tools: Tools,
-    /// Gets what could not be recorded.
-    pub on_unrecorded: Box<dyn FnMut(Unrecorded) + 'w>,
+    /// Called with what could not be recorded.
+    pub on_unrecorded: Box<dyn FnMut(RecordingFailure) + 'w>,
 }
 
 impl Middleware<'_> {
     /// A new prompt: makes a point.
     pub fn prompt(&mut self, message: Option<&str>, text: &str) {
         let (session, message) = (self.session.clone(), message.map(str::to_owned));
-        self.tell("", &AgentEvent::Prompt { session, message, text: text.to_owned() });
+        self.record_event("", &AgentEvent::Prompt { session, message, text: text.to_owned() });
     }
 
-    /// Runs a tool call; what it is about to overwrite is kept first.
+    /// Saves what a tool call is about to overwrite, then runs it.
     pub fn around<R>(&mut self, call: ToolCall<'_>, execute: impl FnOnce(ToolCall<'_>) -> R) -> R {
         let touches = self.tools.touches(call.tool, paths_in(call.input), command_in(call.input));
         if touches == CallTargets::Nothing {
             return execute(call);
         }
-        self.tell(
+        self.record_event(
             call.id,
             &AgentEvent::BeforeTool {
                 session: self.session.clone(),
@@ -60,7 +60,7 @@ impl Middleware<'_> {
             },
         );
         let result = execute(call);
-        self.tell(
+        self.record_event(
             call.id,
             &AgentEvent::AfterTool {
                 session: self.session.clone(),
@@ -74,18 +74,22 @@ impl Middleware<'_> {
 
     /// The agent has answered the prompt.
     pub fn turn_end(&mut self) {
-        self.tell("", &AgentEvent::TurnEnd { session: self.session.clone() });
+        self.record_event("", &AgentEvent::TurnEnd { session: self.session.clone() });
     }
 
-    fn tell(&mut self, call: &str, event: &AgentEvent) {
+    fn record_event(&mut self, call: &str, event: &AgentEvent) {
         match record(self.workspace, event) {
             Ok(RecordOutcome { not_captured, .. }) => {
                 for (path, reason) in not_captured {
-                    (self.on_unrecorded)(Unrecorded::Bytes { call: call.to_owned(), path, reason });
+                    (self.on_unrecorded)(RecordingFailure::Bytes {
+                        call: call.to_owned(),
+                        path,
+                        reason,
+                    });
                 }
             }
             Err(source) => {
-                (self.on_unrecorded)(Unrecorded::Event { call: call.to_owned(), source });
+                (self.on_unrecorded)(RecordingFailure::Event { call: call.to_owned(), source });
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Which point somebody means.
+//! Finds the point that a name means.
 
 use takeback_store::{Point, PointFilter, PointKind, PointQuery, Store, StoreError, Timestamp};
 
@@ -74,9 +74,9 @@ pub fn find_point<'a>(
     by(&messaged, &mut listed())?.ok_or_else(not_found)
 }
 
-/// As [`find_point`] among all points of a store, at the cost of those that the name may mean. All are
-/// read only for a time, a name that nothing has, or one of an import. `missed` makes of all points
-/// what to say when none is found.
+/// As [`find_point`] among all points of a store, but reads only those that the name may mean. All are
+/// read only for a time, a name that no point has, or one of an import. `missed` makes the error from all
+/// points if none is found.
 pub fn find_stored_point<E: From<StoreError>>(
     store: &dyn Store,
     name: &str,
@@ -101,7 +101,7 @@ pub fn find_stored_point<E: From<StoreError>>(
     }
 }
 
-/// The point `back` before the newest; none: there may be none, or none that was not imported.
+/// The point `back` before the newest, without counting imported ones. `None`: there are not that many.
 fn newest_but(store: &dyn Store, back: usize) -> Result<Option<Point>, StoreError> {
     let mut most = back.saturating_add(1);
     loop {
@@ -126,7 +126,7 @@ fn steps_back(name: &str) -> Option<usize> {
     }
 }
 
-/// Whether a message of the point is called so.
+/// Whether the point has this message id.
 pub(crate) fn is_message(point: &Point, name: &str) -> bool {
     point.message_ids.iter().any(|message| {
         message == name
@@ -137,8 +137,8 @@ pub(crate) fn is_message(point: &Point, name: &str) -> bool {
     })
 }
 
-/// The label or id that differs from `name` least, if any is near. A label that is `name` itself was
-/// passed over, so that its point is named by id.
+/// The label or id most similar to `name`, if any is close. If a label equal to `name` was skipped, its
+/// point is suggested by id.
 fn nearest(points: &[Point], name: &str) -> Option<String> {
     let names = points.iter().filter(|point| point.kind != PointKind::Safety).flat_map(|point| {
         let id = point.id.to_string();

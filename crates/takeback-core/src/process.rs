@@ -1,4 +1,4 @@
-//! Which processes run: whether the one that owned a session still does, and which one started which.
+//! Running processes: whether the owner of a session is alive, and which process started which.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -16,20 +16,19 @@ pub fn current() -> Option<Process> {
     started(std::process::id())
 }
 
-/// The process that has this number now; `None`: there is none, or only its corpse.
+/// The process that has this id now; `None`: there is none, or it is a zombie.
 #[must_use]
 pub fn started(pid: u32) -> Option<Process> {
     Some(Process { pid, started: stat_of(pid)?.started ^ boot_number() })
 }
 
-/// When the process that has this number now was started.
+/// When the process that has this id now was started.
 #[must_use]
 pub fn started_at(pid: u32) -> Option<Timestamp> {
     stat_of(pid).map(|stat| Timestamp(ProcessClock::read().time_of(stat.started)))
 }
 
-/// Another number after every start of the machine: process numbers and times since the start come
-/// again.
+/// A number that differs after every boot: process ids and times since boot repeat.
 fn boot_number() -> u64 {
     static NUMBER: OnceLock<u64> = OnceLock::new();
     *NUMBER.get_or_init(|| {
@@ -40,10 +39,9 @@ fn boot_number() -> u64 {
     })
 }
 
-/// Whether something that `agent` started from `from` on still runs: below it, in a process group with
-/// such a process, or, left behind by a process that has ended, in the folder `root`. `until`: only what
-/// was started by then. This process, and those between it and the agent, do not count; nor do helpers
-/// that the agent started earlier.
+/// Whether a process that `agent` started at `from` or later still runs: a descendant, a member of such a
+/// process's group, or an orphan whose working folder is in `root`. `until`: only those started by then. This
+/// process and those between it and the agent do not count, nor do helpers that the agent started earlier.
 #[must_use]
 pub fn has_running(agent: Process, from: Timestamp, until: Option<Timestamp>, root: &Path) -> bool {
     let clock = ProcessClock::read();
@@ -76,14 +74,14 @@ pub fn has_running(agent: Process, from: Timestamp, until: Option<Timestamp>, ro
     })
 }
 
-/// Further up there is nothing that this is about.
+/// No agent is further up than this.
 const MOST_ANCESTORS: usize = 64;
 
 fn is_in_folder(pid: u32, root: &Path) -> bool {
     processes::working_folder_of(pid).is_some_and(|folder| folder.starts_with(root))
 }
 
-/// The process that started this one, or that took it over when the one that did had ended.
+/// The process that started this one, or that adopted it when its parent ended.
 #[must_use]
 pub fn parent_of(pid: u32) -> Option<u32> {
     stat_of(pid).map(|stat| stat.parent).filter(|parent| *parent != 0)
@@ -101,8 +99,7 @@ pub fn with_variable(variable: &str) -> Vec<(u32, u32)> {
     marked.filter_map(|pid| Some((pid, stat_of(pid)?.session))).collect()
 }
 
-/// What a process is called: the name of its program, cut off after 15 bytes, unless it has given
-/// itself another.
+/// The name of a process: that of its program, cut off after 15 bytes, unless the process has set another.
 #[must_use]
 pub fn name_of(pid: u32) -> Option<String> {
     stat_of(pid).map(|stat| stat.name)
@@ -141,11 +138,11 @@ mod tests {
         let now = || Timestamp(ProcessClock::read().now);
         let agent = current().expect("this process runs");
         let root = tempfile::tempdir().expect("a folder");
-        // An agent's helpers that were started earlier say nothing of a call.
+        // Helpers that the agent started before the call do not count.
         let mut helper = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");
         std::thread::sleep(std::time::Duration::from_millis(60));
         let began = now();
-        // This process stands for the agent: seen from its own tree, nothing of it counts.
+        // This process plays the agent, so it does not count itself.
         let seen = |until| has_running(agent, began, until, root.path());
         assert!(!seen(None), "only the helper runs");
         let mut shell = std::process::Command::new("sh")
@@ -167,7 +164,7 @@ mod tests {
         while seen(None) {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        // What a command left behind works in the folder.
+        // An orphan of a command runs in the folder.
         let left = std::process::Command::new("sh")
             .args(["-c", "setsid sleep 60 >/dev/null 2>&1 & echo $!"])
             .current_dir(root.path())
@@ -211,7 +208,7 @@ mod tests {
         std::os::unix::fs::symlink("/bin/sleep", &program).expect("a link");
         let mut sleep = std::process::Command::new(&program);
         let mut child = sleep.arg0("sleep").arg("60").spawn().expect("it starts");
-        // Until it has become the program, it is called like this one.
+        // Until `exec`, it has the name of this process.
         while name_of(child.id()).as_deref() != Some("a) R 1 (b") {
             assert!(child.try_wait().expect("it can be asked").is_none(), "it runs");
         }

@@ -1,8 +1,8 @@
-//! How far long work is: counted by those who do it, looked at by whoever wants to show it.
+//! Progress of long work: the workers count, a listener displays.
 //!
-//! Core shows nothing. Who sets [`crate::Ambient::watch`] is told of every piece of work when it
-//! begins, and may read its counts from another thread as long as it lasts. Nothing is counted
-//! otherwise.
+//! Core displays nothing. The listener in [`crate::Ambient::watch`] is called when each piece of work
+//! begins, and may read its counts from another thread while it lasts. Without a listener nothing is
+//! counted.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Work that may take long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Looking at names, to tell how much there is to read.
+    /// Listing names, to find out how much there is to read.
     Count,
-    /// Reading the tree. After the first time nobody knows how much it is.
+    /// Reading the tree. Except for the first scan, the amount is unknown.
     Scan,
     /// Making files ready in the stage.
     Stage,
-    /// Putting them in their places, then checking each.
+    /// Placing them, then verifying each.
     Apply,
 }
 
-/// Called when work begins; what it answers is dropped when the work ends, however it ends.
-pub type Watch = Box<dyn Fn(Work, &Arc<Progress>) -> Box<dyn Any> + Send>;
+/// Called when work begins; the returned value is dropped when the work ends, however it ends.
+pub type ProgressListener = Box<dyn Fn(Work, &Arc<Progress>) -> Box<dyn Any> + Send>;
 
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -38,7 +38,7 @@ impl Progress {
         self.files.load(Ordering::Relaxed)
     }
 
-    /// Bytes of contents that were read to be kept.
+    /// Bytes of contents that were read and saved.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -57,14 +57,19 @@ impl Progress {
     }
 }
 
-/// Work under way, until it is dropped.
-pub(crate) struct Ongoing {
+/// Running work; it ends when this is dropped.
+pub(crate) struct WorkGuard {
     progress: Option<Arc<Progress>>,
     _shown: Option<Box<dyn Any>>,
 }
 
-impl Ongoing {
-    pub(crate) fn begin(watch: Option<&Watch>, work: Work, of: u64, of_bytes: u64) -> Self {
+impl WorkGuard {
+    pub(crate) fn begin(
+        watch: Option<&ProgressListener>,
+        work: Work,
+        of: u64,
+        of_bytes: u64,
+    ) -> Self {
         let progress = watch.map(|_| Arc::new(Progress { of, of_bytes, ..Progress::default() }));
         let shown = watch.zip(progress.as_ref()).map(|(watch, progress)| watch(work, progress));
         Self { progress, _shown: shown }
@@ -75,13 +80,13 @@ impl Ongoing {
     }
 }
 
-/// For those who work; any number of threads.
+/// Counts for the workers, from any number of threads.
 #[derive(Debug, Clone, Copy)]
 pub struct Counter<'a>(Option<&'a Progress>);
 
 impl Counter<'_> {
-    /// For work that nobody is told of.
-    pub(crate) fn nobodys() -> Self {
+    /// For work without a listener.
+    pub(crate) fn disabled() -> Self {
         Self(None)
     }
 

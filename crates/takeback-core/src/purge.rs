@@ -1,8 +1,8 @@
-//! Taking a path out of all history: its contents and its names leave the store.
+//! Removes a path from all history: its contents and its names leave the store.
 //!
-//! The log keeps its shape: each purged path goes on under a name that says nothing, and every entry of
-//! it is *not captured (purged)*, so that points that lose a file can say so. Texts that name the path
-//! (prompts, commands, plans, receipts) lose the name. What stands on disk is not touched.
+//! The log keeps its shape: each purged path gets a placeholder name, and every entry of it becomes *not
+//! captured (purged)*, so that points that lose a file can report it. The name is removed from texts that
+//! have it (prompts, commands, plans, receipts). Files on disk are not touched.
 
 mod scrub;
 
@@ -25,22 +25,22 @@ use crate::worktree::write::{Slot, Stage, StageError, stages};
 
 /// What a purge removed, or would remove.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Purged {
-    /// What was purged, by path.
+pub struct PurgeReport {
+    /// The purged paths, sorted.
     pub paths: Vec<WorkPath>,
     /// Contents that left the store.
     pub versions: usize,
-    /// What these are in bytes, as they were on disk.
+    /// Their total size as files, in bytes.
     pub bytes: u64,
-    /// Contents that other paths have too, and that stay for them.
+    /// Contents that stay because other paths have them too.
     pub shared: usize,
-    /// Points that lack something from now on.
+    /// Points that are incomplete from now on.
     pub points: usize,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum PurgeError {
-    #[error("nothing is recorded of {path}")]
+    #[error("{path} is not in the history")]
     Unknown { path: String },
     #[error("another command has the workspace locked")]
     Locked,
@@ -58,25 +58,28 @@ pub enum PurgeError {
 
 const PURGED: Entry = Entry::NotCaptured { reason: NotCapturedReason::Purged };
 
-/// What [`purge`] would remove; nothing is done.
-pub fn would_purge(workspace: &Workspace, path: &WorkPath) -> Result<Purged, PurgeError> {
+/// What [`purge`] would remove. Changes nothing.
+pub fn would_purge(workspace: &Workspace, path: &WorkPath) -> Result<PurgeReport, PurgeError> {
     Ok(Work::prepare(workspace, path)?.purged)
 }
 
-/// Removes `path` and all that is known below it from the store. Afterwards no byte of it is in the
-/// store's files. The answer comes with what takes its names out of other texts.
-pub fn purge(workspace: &mut Workspace, path: &WorkPath) -> Result<(Purged, Scrubber), PurgeError> {
+/// Removes `path` and everything known below it from the store. Afterwards no byte of it is in the
+/// store's files. The returned [`Scrubber`] removes its names from other texts.
+pub fn purge(
+    workspace: &mut Workspace,
+    path: &WorkPath,
+) -> Result<(PurgeReport, Scrubber), PurgeError> {
     let patience = workspace.limits.rewind_patience;
     let Some(_lock) = workspace.lock(Hold::Exclusive, patience)? else {
         return Err(PurgeError::Locked);
     };
-    // It also finishes a purge that was interrupted.
+    // Also finishes an interrupted purge.
     recover_locked(workspace)?;
     drain_inbox(workspace)?;
     let work = loop {
         let work = Work::prepare(workspace, path)?;
         clear_stages(workspace, &work)?;
-        // Before the log forgets the names: an index that is behind it would keep them.
+        // Before the log forgets the names: an outdated index would keep them.
         remove_index(workspace)?;
         note_begun(workspace)?;
         match workspace.store.commit(work.head, &work.writes) {
@@ -91,10 +94,10 @@ pub fn purge(workspace: &mut Workspace, path: &WorkPath) -> Result<(Purged, Scru
     Ok((work.purged, work.scrubber))
 }
 
-/// There from before the log forgets something until its contents are out of the store's files.
+/// This file exists from before the log forgets contents until they are out of the store's files.
 const UNFINISHED: &str = "purging";
 
-/// Notes that contents are about to be forgotten of which no byte may stay in the store's files.
+/// Notes that the log is about to forget contents of which no byte may stay in the store's files.
 pub(crate) fn note_begun(workspace: &Workspace) -> Result<(), StoreError> {
     let path = workspace.store_dir.join(UNFINISHED);
     disk::replace_private_file_durably(&path, b"").map_err(|source| {
@@ -108,7 +111,7 @@ pub(crate) fn is_unfinished(workspace: &Workspace) -> bool {
     workspace.store_dir.join(UNFINISHED).exists()
 }
 
-/// Takes the contents that no record names out of the store's files, if a purge has begun.
+/// If a purge has begun, removes unreferenced contents from the store's files.
 pub(crate) fn finish(workspace: &mut Workspace) -> Result<(), StoreError> {
     if !is_unfinished(workspace) {
         return Ok(());
@@ -124,13 +127,13 @@ pub(crate) fn finish(workspace: &mut Workspace) -> Result<(), StoreError> {
     })
 }
 
-/// A commit that purges, and the head it was made for.
+/// A purging commit, and the head it was made for.
 struct Work {
     head: Head,
     writes: Vec<Write>,
-    purged: Purged,
+    purged: PurgeReport,
     scrubber: Scrubber,
-    /// Steps of rewinds that touched what goes.
+    /// Steps of rewinds that touched the purged paths.
     steps: Vec<(RewindId, usize)>,
 }
 
@@ -146,11 +149,13 @@ impl Work {
             return Err(PurgeError::Unknown { path: path.display() });
         }
         let scrubber = Scrubber::of(path, &paths);
-        let names = nameless(workspace, &paths);
+        let names = placeholder_names(workspace, &paths);
         let time = (workspace.ambient.now)();
-        let mut writes: Vec<Write> =
-            going.iter().map(|change| Write::ReplaceChange(emptied(change, &names))).collect();
-        writes.extend(ends(&going, &names, head.seq, time));
+        let mut writes: Vec<Write> = going
+            .iter()
+            .map(|change| Write::ReplaceChange(purged_change(change, &names)))
+            .collect();
+        writes.extend(closing_changes(&going, &names, head.seq, time));
         let mut steps = Vec::new();
         writes.extend(store.turns()?.into_iter().filter_map(|turn| without_name(turn, &scrubber)));
         let calls = store.calls_since(Timestamp(i64::MIN))?.into_iter();
@@ -164,14 +169,17 @@ impl Work {
             steps.extend(steps_of(&record, &paths));
             writes.extend(scrubbed(record, &scrubber));
         }
-        let mut purged = removed(&changes, &paths);
+        let mut purged = count_removed(&changes, &paths);
         purged.points = losing_points(workspace, &going)?;
         Ok(Self { head, writes, purged, scrubber, steps })
     }
 }
 
-/// A name for each path that says nothing of it and that nothing has.
-fn nameless(workspace: &Workspace, paths: &BTreeSet<WorkPath>) -> HashMap<WorkPath, WorkPath> {
+/// A new name for each path, which reveals nothing about it.
+fn placeholder_names(
+    workspace: &Workspace,
+    paths: &BTreeSet<WorkPath>,
+) -> HashMap<WorkPath, WorkPath> {
     let mut names = HashMap::new();
     for path in paths {
         let number = (workspace.ambient.random)();
@@ -181,10 +189,10 @@ fn nameless(workspace: &Workspace, paths: &BTreeSet<WorkPath>) -> HashMap<WorkPa
     names
 }
 
-fn emptied(change: &Change, names: &HashMap<WorkPath, WorkPath>) -> Change {
+fn purged_change(change: &Change, names: &HashMap<WorkPath, WorkPath>) -> Change {
     let empty = |entry: &Entry| match entry {
         Entry::Absent | Entry::Unknown => entry.clone(),
-        // Nothing of a folder but its name was kept.
+        // Only a folder's name was recorded.
         Entry::Dir { .. } => Entry::Absent,
         _ => PURGED,
     };
@@ -196,8 +204,8 @@ fn emptied(change: &Change, names: &HashMap<WorkPath, WorkPath>) -> Change {
     }
 }
 
-/// Of what stood there last: under its new name nothing stands.
-fn ends(
+/// Changes that end each purged path: nothing exists under its new name.
+fn closing_changes(
     going: &[&Change],
     names: &HashMap<WorkPath, WorkPath>,
     head: Seq,
@@ -207,18 +215,19 @@ fn ends(
     for change in going {
         last.insert(&change.path, change);
     }
-    let standing = last.values().filter(|change| emptied(change, names).after != Entry::Absent);
+    let standing =
+        last.values().filter(|change| purged_change(change, names).after != Entry::Absent);
     let mut seq = head;
     let mut ends = Vec::new();
     for change in standing {
         seq = seq.next();
-        let before = emptied(change, names).after;
+        let before = purged_change(change, names).after;
         ends.push(Write::Change(Change {
             seq,
             path: names[&change.path].clone(),
             before,
             after: Entry::Absent,
-            // It is no work of anybody, and no plan takes it back.
+            // Not an edit by any author: no plan takes it back.
             author: Author::Import,
             evidence: Evidence::Named,
             time,
@@ -249,7 +258,7 @@ fn without_paths(call: Call, paths: &BTreeSet<WorkPath>, scrubber: &Scrubber) ->
     (kind != call.kind).then_some(Write::Call(Call { kind, ..call }))
 }
 
-/// The steps of a rewind that concern what goes, by their numbers in its stage.
+/// The steps of a rewind at purged paths, by their numbers in its stage.
 fn steps_of(record: &RewindRecord, paths: &BTreeSet<WorkPath>) -> Vec<(RewindId, usize)> {
     let (mut number, mut steps) = (0, Vec::new());
     let read = for_each_step(&record.plan, |step| {
@@ -272,8 +281,8 @@ fn scrubbed(record: RewindRecord, scrubber: &Scrubber) -> Option<Write> {
     Some(Write::Rewind(RewindRecord { plan, receipt: receipt.or(record.receipt), ..record }))
 }
 
-/// What only these paths have.
-fn removed(changes: &[Change], paths: &BTreeSet<WorkPath>) -> Purged {
+/// Counts what only these paths have.
+fn count_removed(changes: &[Change], paths: &BTreeSet<WorkPath>) -> PurgeReport {
     let mut own: HashMap<Digest, u64> = HashMap::new();
     let mut others: HashSet<Digest> = HashSet::new();
     for change in changes {
@@ -288,7 +297,7 @@ fn removed(changes: &[Change], paths: &BTreeSet<WorkPath>) -> Purged {
     }
     let shared = own.keys().filter(|digest| others.contains(*digest)).count();
     own.retain(|digest, _| !others.contains(digest));
-    Purged {
+    PurgeReport {
         paths: paths.iter().cloned().collect(),
         versions: own.len(),
         bytes: own.values().sum(),
@@ -297,7 +306,7 @@ fn removed(changes: &[Change], paths: &BTreeSet<WorkPath>) -> Purged {
     }
 }
 
-/// How many of the listed points have something of what goes.
+/// How many listed points have one of the purged entries.
 fn losing_points(workspace: &Workspace, going: &[&Change]) -> Result<usize, StoreError> {
     let mut by_path: HashMap<&WorkPath, Vec<&Change>> = HashMap::new();
     for change in going {
@@ -318,7 +327,7 @@ fn losing_points(workspace: &Workspace, going: &[&Change]) -> Result<usize, Stor
     Ok(listed.filter(|point| loses(point.seq)).count())
 }
 
-/// What is left in stages of what goes.
+/// Removes purged contents that are left in stages.
 fn clear_stages(workspace: &Workspace, work: &Work) -> Result<(), PurgeError> {
     let left = stages(&workspace.root);
     let left: HashSet<RewindId> = left.unwrap_or_default().into_iter().collect();
@@ -336,7 +345,7 @@ fn clear_stages(workspace: &Workspace, work: &Work) -> Result<(), PurgeError> {
     Ok(())
 }
 
-/// It is made again from the log: without fingerprints, so that nothing in it counts as new.
+/// The index is rebuilt from the log, without fingerprints, so that nothing in it counts as new.
 fn remove_index(workspace: &Workspace) -> Result<(), PurgeError> {
     let file = workspace.index_file();
     let removed = match disk::remove_store_file(&file) {

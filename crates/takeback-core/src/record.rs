@@ -26,7 +26,7 @@ use takeback_store::{PointId, PointKind, SessionId, StoreError, Timestamp, TurnI
 
 pub(crate) use self::admit::drain_inbox;
 use self::admit::{
-    Admitted, admit, admit_command, budget, lock_shared, may_be_queued, pass_barrier, push,
+    RecordPermit, admit, admit_command, budget, lock_shared, may_be_queued, pass_barrier, push,
 };
 pub use self::admit::{record_late_events, wait_for_session};
 use self::commit::commit;
@@ -57,7 +57,7 @@ pub use crate::worktree::scan::{Unreadable, UnreadableKind};
 pub fn record(workspace: &mut Workspace, event: &AgentEvent) -> Result<RecordOutcome, RecordError> {
     let event = event.clone().renamed(recorded_as(event.session()));
     let time = (workspace.ambient.now)();
-    let recorded = admit(workspace, &event).and_then(|Admitted { budget, .. }| {
+    let recorded = admit(workspace, &event).and_then(|RecordPermit { budget, .. }| {
         let arrival = Arrival { event: &event, time, punctuality: Punctuality::OnTime };
         record_arrival(workspace, &arrival, budget)
     });
@@ -203,7 +203,7 @@ pub(crate) fn recorded_as(session: &SessionId) -> SessionId {
 /// Scans the tree and records changes that no event announced.
 pub fn look_around(workspace: &mut Workspace) -> Result<ScanReport, RecordError> {
     let _lock = admit_command(workspace, workspace.limits.rewind_patience)?;
-    survey(workspace)
+    scan_locked(workspace)
 }
 
 /// Scans the tree after events of `sessions` were lost: the changes may be theirs, by unknown calls.
@@ -224,7 +224,7 @@ pub fn look_for_missed(
 }
 
 /// [`look_around`] for a caller that holds the lock.
-pub(crate) fn survey(workspace: &mut Workspace) -> Result<ScanReport, RecordError> {
+pub(crate) fn scan_locked(workspace: &mut Workspace) -> Result<ScanReport, RecordError> {
     let time = (workspace.ambient.now)();
     let ends = learn_ends(workspace, &workspace.store.live_calls()?)?;
     let observation = Observation::of_whole_tree(workspace, Budget::UNLIMITED)?;

@@ -1,12 +1,12 @@
-//! What is kept, and for how long. Whole points go, oldest first; what no kept point needs goes with
-//! them; a kept point is never touched.
+//! Retention: drops whole points, oldest first, and everything that no kept point needs. A kept point never
+//! changes.
 //!
-//! In come the points, the sessions and the log; out goes one commit that drops and folds, and then
-//! the space of what nothing names any more. Runs in commands, never in hooks.
+//! In: the points, the sessions and the log. Out: one commit that drops and folds changes; then the space of
+//! unreferenced contents is reclaimed. Runs in commands, never in hooks.
 
 mod choose;
 mod erase;
-mod room;
+mod size_limit;
 mod thin;
 
 use std::collections::HashSet;
@@ -20,8 +20,8 @@ use takeback_store::{
 
 pub use self::choose::Policy;
 use self::choose::{Drops, choose, choose_too_many, too_many};
-pub use self::room::{Held, Over, held, store_bytes};
-use self::room::{Size, extend};
+pub use self::size_limit::{HeldBytes, LimitExcess, held_bytes, store_bytes};
+use self::size_limit::{Size, extend};
 use self::thin::thin;
 use crate::exchange::imported::import_of;
 use crate::history::settle;
@@ -35,29 +35,29 @@ use crate::worktree::index::Index;
 
 /// What a clean-up did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CleanedUp {
+pub struct CleanUpReport {
     pub points: usize,
     pub sessions: Vec<SessionId>,
     /// Changes that no kept point needs, or that were folded into others.
     pub changes: usize,
     /// Bytes on disk.
     pub freed: u64,
-    /// It takes more than it may, and nothing more may go.
-    pub over: Option<Over>,
+    /// The store is over its limit, and nothing more may be dropped.
+    pub over: Option<LimitExcess>,
     /// Why nothing was done.
     pub stopped: Option<ClockTrouble>,
 }
 
-/// A clock that nobody should trust to say what is old.
+/// Why the clock cannot be trusted to say what is old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockTrouble {
-    /// It is earlier than something that has happened.
+    /// It is earlier than a recorded event.
     WentBack { last: Timestamp, now: Timestamp },
-    /// More than 30 days have passed since anything happened.
+    /// It is more than 30 days later than the last recorded event.
     Jumped { last: Timestamp, now: Timestamp },
 }
 
-/// Whether the clock is believed although it looks wrong.
+/// Whether to trust a clock that looks wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     Doubted,
@@ -66,9 +66,9 @@ pub enum Clock {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occasion {
-    /// Something is begun: only what is too much goes.
+    /// Before other work: drops only what exceeds the limits.
     AtStart,
-    /// Somebody asked: everything that can be folded or given back is.
+    /// On request: also folds changes and reclaims all space.
     OnDemand,
 }
 
@@ -95,7 +95,7 @@ impl From<RewindError> for CleanUpError {
 }
 
 impl CleanUpError {
-    /// There is no room on the disk.
+    /// The disk is full.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match self {
@@ -111,25 +111,25 @@ impl CleanUpError {
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
 
-/// Whether a day has passed since the last clean-up, or the clock is not to be trusted about that.
+/// Whether a day has passed since the last clean-up, or the clock cannot be trusted.
 pub fn is_due(workspace: &Workspace) -> Result<bool, StoreError> {
     let now = (workspace.ambient.now)().0;
     let last = workspace.store.last_cleanup()?;
     Ok(last.is_none_or(|last| now - last.0 >= DAY || now < last.0 - HOUR))
 }
 
-/// Drops what `policy` no longer keeps, and gives its space back.
+/// Drops what `policy` does not keep, and reclaims its space.
 pub fn clean_up(
     workspace: &mut Workspace,
     policy: &Policy,
     occasion: Occasion,
     clock: Clock,
-) -> Result<CleanedUp, CleanUpError> {
+) -> Result<CleanUpReport, CleanUpError> {
     let now = (workspace.ambient.now)();
     if clock == Clock::Doubted
         && let Some(trouble) = clock_trouble(&*workspace.store, now)?
     {
-        return Ok(CleanedUp { stopped: Some(trouble), ..CleanedUp::default() });
+        return Ok(CleanUpReport { stopped: Some(trouble), ..CleanUpReport::default() });
     }
     let chosen = |store: &dyn Store| choose(store, policy, now);
     let mut done = match retain(workspace, occasion, Some(now), chosen) {
@@ -140,16 +140,16 @@ pub fn clean_up(
         done => done?,
     };
     if policy.max_bytes > 0 {
-        fit(workspace, policy, now, &mut done)?;
+        shrink_to_limit(workspace, policy, now, &mut done)?;
     }
     if occasion == Occasion::OnDemand {
-        done.freed += repack_for_now(workspace)?;
+        done.freed += repack_briefly(workspace)?;
     }
     Ok(done)
 }
 
-/// Whether a session has more points than are kept. Cheap enough for a hook.
-pub fn is_crowded(
+/// Whether a session has more points than `policy` keeps. Cheap enough for a hook.
+pub fn has_too_many_points(
     store: &dyn Store,
     policy: &Policy,
     session: &SessionId,
@@ -157,37 +157,40 @@ pub fn is_crowded(
     Ok(store.count_points_of(session)? > policy.points_per_session.max(1))
 }
 
-/// Drops the points beyond the number that is kept, whatever the clock says, and what only they needed.
-pub fn hold_cap(workspace: &mut Workspace, policy: &Policy) -> Result<CleanedUp, CleanUpError> {
+/// Drops the points beyond the number that `policy` keeps, regardless of the clock, and what only they
+/// needed.
+pub fn enforce_point_limit(
+    workspace: &mut Workspace,
+    policy: &Policy,
+) -> Result<CleanUpReport, CleanUpError> {
     let store = &*workspace.store;
     let few = store.count_points(PointFilter::WithoutSafety)? <= policy.points_per_session.max(1);
     if few || too_many(&store.points()?, policy).is_empty() {
-        return Ok(CleanedUp::default());
+        return Ok(CleanUpReport::default());
     }
     retain(workspace, Occasion::AtStart, None, |store| choose_too_many(store, policy))
 }
 
-/// A piece of the work that makes a store smaller: about `budget` bytes are read for it. For whoever
-/// stays and has nothing else to do.
+/// Does a part of the repacking, reading about `budget` bytes. For an idle, long-running process.
 pub fn repack_some(workspace: &mut Workspace, budget: u64) -> Result<RepackStats, StoreError> {
     workspace.store.repack(budget)
 }
 
-/// As much as somebody waits for; answers the bytes that were given back.
-fn repack_for_now(workspace: &mut Workspace) -> Result<u64, StoreError> {
+/// Repacks for as long as a user would wait; returns the bytes that were reclaimed.
+fn repack_briefly(workspace: &mut Workspace) -> Result<u64, StoreError> {
     /// Some seconds.
     const MOST: u64 = 256 << 20;
     let before = store_bytes(workspace);
     match repack_some(workspace, MOST) {
-        // It is a way to have more room, not one to need it.
+        // Repacking is optional: on a full disk the clean-up continues without it.
         Err(error) if error.is_full() => {}
         done => drop(done?),
     }
     Ok(before.saturating_sub(store_bytes(workspace)))
 }
 
-/// On a disk that is full, what can be had without writing anything: dead segments, and the index,
-/// which can be made again.
+/// On a full disk, removes what can be removed without writing: dead segments, and the index, which can be
+/// rebuilt.
 fn make_room(workspace: &mut Workspace) -> Result<(), StoreError> {
     if let Err(error) = workspace.store.compact(CompactEffort::ShortOfSpace)
         && !error.is_full()
@@ -203,9 +206,9 @@ fn make_room(workspace: &mut Workspace) -> Result<(), StoreError> {
     }
 }
 
-/// Whether the store takes more than it may, and an hour has passed since something was done about
-/// it: what is marked may leave it so.
-pub fn is_tight(workspace: &Workspace, policy: &Policy) -> Result<bool, StoreError> {
+/// Whether the store is over its size limit, and an hour has passed since the last attempt: pinned and
+/// labelled points may keep it there.
+pub fn is_over_size_limit(workspace: &Workspace, policy: &Policy) -> Result<bool, StoreError> {
     let now = (workspace.ambient.now)().0;
     let last = workspace.store.last_cleanup()?;
     let is_time = last.is_none_or(|last| now - last.0 >= HOUR || now < last.0);
@@ -216,17 +219,17 @@ fn index_bytes(workspace: &Workspace) -> u64 {
     std::fs::metadata(workspace.index_file()).map_or(0, |index| index.len())
 }
 
-/// Below the limit by a tenth, once points have to go for it.
+/// A tenth below the limit: the target once points have to be dropped.
 fn aim(policy: &Policy) -> u64 {
     policy.max_bytes - policy.max_bytes / 10
 }
 
-/// Gives back dead weight, and drops points until the store fits into its limit or no more may go.
-fn fit(
+/// Reclaims unused space, and drops points until the store is within its limit or no more may be dropped.
+fn shrink_to_limit(
     workspace: &mut Workspace,
     policy: &Policy,
     now: Timestamp,
-    done: &mut CleanedUp,
+    done: &mut CleanUpReport,
 ) -> Result<(), CleanUpError> {
     let limit = policy.max_bytes;
     let before = store_bytes(workspace);
@@ -249,36 +252,36 @@ fn fit(
         done.points += more.points;
         done.sessions.extend(more.sessions);
         done.changes += more.changes;
-        // What was needed was not known exactly.
+        // The estimate was too low.
         aim = aim.saturating_sub(used.saturating_sub(limit));
     }
     done.freed += before.saturating_sub(used);
     if used > limit {
-        done.over = Some(Over { limit, used, held: held(&*workspace.store)? });
+        done.over = Some(LimitExcess { limit, used, held: held_bytes(&*workspace.store)? });
     }
     Ok(())
 }
 
 /// What a clean-up would drop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WouldDrop {
-    /// Those of the list.
+pub struct CleanUpPreview {
+    /// Listed points.
     pub points: Vec<PointId>,
     pub sessions: Vec<SessionId>,
     pub stopped: Option<ClockTrouble>,
 }
 
-/// What [`clean_up`] would drop; nothing is done.
+/// What [`clean_up`] would drop. Changes nothing.
 pub fn would_drop(
     workspace: &Workspace,
     policy: &Policy,
     clock: Clock,
-) -> Result<WouldDrop, StoreError> {
+) -> Result<CleanUpPreview, StoreError> {
     let now = (workspace.ambient.now)();
     if clock == Clock::Doubted
         && let Some(trouble) = clock_trouble(&*workspace.store, now)?
     {
-        return Ok(WouldDrop { stopped: Some(trouble), ..WouldDrop::default() });
+        return Ok(CleanUpPreview { stopped: Some(trouble), ..CleanUpPreview::default() });
     }
     let store = &*workspace.store;
     let mut drops = choose(store, policy, now)?;
@@ -287,27 +290,27 @@ pub fn would_drop(
         let size = Size { index, limit: policy.max_bytes, aim: aim(policy) };
         drops = extend(store, drops, policy, now, size)?;
     }
-    Ok(WouldDrop { points: drops.listed, sessions: drops.sessions, stopped: None })
+    Ok(CleanUpPreview { points: drops.listed, sessions: drops.sessions, stopped: None })
 }
 
-/// Deletes a session with all that belongs to it, pinned points too, and the rewinds that took its work
-/// back. What others need of its changes stays, without its name. Afterwards nothing else of it is in the
-/// store's files.
+/// Deletes a session with everything that belongs to it, pinned points included, and the rewinds that
+/// took its work back. Changes that others need stay, without its name. Afterwards nothing else of it is
+/// in the store's files.
 pub fn delete_session(
     workspace: &mut Workspace,
     id: &SessionId,
-) -> Result<CleanedUp, CleanUpError> {
+) -> Result<CleanUpReport, CleanUpError> {
     if workspace.store.session(id)?.is_none() {
         return Err(CleanUpError::NoSession(id.clone()));
     }
     let before = store_bytes(workspace);
     let done = retain(workspace, Occasion::OnDemand, None, |store| Drops::of_session(store, id))?;
-    let Some(_lock) = alone(workspace)? else { return Err(CleanUpError::Locked) };
+    let Some(_lock) = lock_exclusively(workspace)? else { return Err(CleanUpError::Locked) };
     purge::finish(workspace)?;
-    Ok(CleanedUp { freed: before.saturating_sub(store_bytes(workspace)), ..done })
+    Ok(CleanUpReport { freed: before.saturating_sub(store_bytes(workspace)), ..done })
 }
 
-/// How many rewinds [`delete_session`] takes along: they can no longer be undone.
+/// How many rewinds [`delete_session`] deletes too: they can no longer be undone.
 pub fn rewinds_with_session(store: &dyn Store, id: &SessionId) -> Result<usize, StoreError> {
     let mut drops = Drops::of_session(store, id)?;
     let mut changes = store.changes_after(Seq(0))?;
@@ -316,11 +319,11 @@ pub fn rewinds_with_session(store: &dyn Store, id: &SessionId) -> Result<usize, 
     Ok(drops.rewinds.len())
 }
 
-/// It is over, and from now on its data is kept only as long as the policy says. An event of the
-/// session takes it back.
+/// Ends a session: from now on its data is kept only as long as the policy says. A new event of the session
+/// reopens it.
 pub fn archive_session(workspace: &mut Workspace, id: &SessionId) -> Result<(), CleanUpError> {
     if workspace.store.session(id)?.is_some_and(|session| session.open_turn.is_some()) {
-        // What its calls have done so far is theirs; what comes after is not.
+        // Record what its calls have done so far: later changes are not theirs.
         look_around(workspace)?;
     }
     let now = (workspace.ambient.now)();
@@ -345,8 +348,8 @@ pub fn archive_session(workspace: &mut Workspace, id: &SessionId) -> Result<(), 
     }
 }
 
-/// A jump shows as a gap between two things that happened, however much has happened since; what lies
-/// before the last clean-up was believed then.
+/// A jump shows as a gap between two recorded events, however many came later. The last clean-up trusted
+/// everything before it.
 fn clock_trouble(store: &dyn Store, now: Timestamp) -> Result<Option<ClockTrouble>, StoreError> {
     const MOST_DAYS: i64 = 30;
     let mut times: Vec<Timestamp> = store.points()?.iter().map(|point| point.created_at).collect();
@@ -376,20 +379,20 @@ fn note_clean_up(store: &mut dyn Store, now: Timestamp) -> Result<(), StoreError
     }
 }
 
-/// Drops what `chosen` says and what only that needed, and gives its space back. `noted`: when it is
-/// looked for all that is no longer to be kept, if this is such a time.
+/// Drops what `chosen` returns and what only that needed, and reclaims its space. `noted`: the time of a full
+/// clean-up, to be recorded as such.
 fn retain(
     workspace: &mut Workspace,
     occasion: Occasion,
     noted: Option<Timestamp>,
     chosen: impl Fn(&dyn Store) -> Result<Drops, StoreError>,
-) -> Result<CleanedUp, CleanUpError> {
+) -> Result<CleanUpReport, CleanUpError> {
     let used = workspace.store.usage()?;
-    // Most of the work is done before anybody is kept waiting.
+    // Most of the work is done before the lock is taken.
     let with_state = with_state(&*workspace.states)?;
     let mut work = Work::prepare(&*workspace.store, occasion, &chosen, &with_state)?;
     if !work.writes.is_empty() || occasion == Occasion::OnDemand {
-        let Some(_lock) = alone(workspace)? else { return Err(CleanUpError::Locked) };
+        let Some(_lock) = lock_exclusively(workspace)? else { return Err(CleanUpError::Locked) };
         recover_locked(workspace)?;
         drain_inbox(workspace)?;
         loop {
@@ -398,7 +401,7 @@ fn retain(
             }
             settle_index(workspace)?;
             if work.expunges {
-                // If this is interrupted, the next command takes the contents out of the files.
+                // If this is interrupted, the next command removes the contents from the files.
                 purge::note_begun(workspace)?;
             }
             match workspace.store.commit(work.head, &work.writes) {
@@ -407,27 +410,27 @@ fn retain(
             }
         }
     }
-    // Also what an earlier clean-up was kept from giving back.
+    // Also what an earlier clean-up could not reclaim.
     let unreferenced = workspace.store.unreferenced()?;
     let mut given_back = true;
     if !unreferenced.digests.is_empty() {
-        match alone(workspace)? {
+        match lock_exclusively(workspace)? {
             Some(_lock) => {
-                // What an interrupted rewind has put is named by its plan alone.
+                // Contents of an interrupted rewind are referenced only by its plan.
                 recover_locked(workspace)?;
                 drain_inbox(workspace)?;
                 workspace.store.drop_blobs(&unreferenced)?;
             }
-            // The points are gone; their space goes the next time.
+            // The points are dropped; their space is reclaimed next time.
             None => given_back = false,
         }
     }
-    // With the database they went along; with files they go here.
+    // In the database they are deleted with the session; in files they are deleted here.
     let states = &*workspace.states;
     let deleted = work.sessions.iter().try_for_each(|id| delete_of_session(states, id));
     let collect = !work.sessions.is_empty() || occasion == Occasion::OnDemand;
     match deleted.and_then(|()| if collect { states.collect() } else { Ok(()) }) {
-        // Nobody has ever saved one.
+        // No state was ever saved.
         Err(StateError::Store(StoreError::Missing { .. })) => {}
         collected => collected?,
     }
@@ -436,7 +439,7 @@ fn retain(
         note_clean_up(&mut *workspace.store, now)?;
     }
     let left = workspace.store.usage()?;
-    Ok(CleanedUp {
+    Ok(CleanUpReport {
         points: work.points,
         sessions: work.sessions,
         changes: usize::try_from(used.changes.saturating_sub(left.changes)).unwrap_or(usize::MAX),
@@ -446,7 +449,7 @@ fn retain(
     })
 }
 
-/// The executions of a session, and the conversation that was kept of it.
+/// Deletes the executions of a session and its saved conversation.
 fn delete_of_session(states: &dyn States, id: &SessionId) -> Result<(), StateError> {
     states.delete_of_session(id)?;
     if let Ok(key) = DocumentKey::new(id.0.as_str()) {
@@ -455,10 +458,10 @@ fn delete_of_session(states: &dyn States, id: &SessionId) -> Result<(), StateErr
     Ok(())
 }
 
-/// The sessions of executions: nobody deletes an agent's state unasked.
+/// The sessions of executions: an agent's state is deleted only on request.
 fn with_state(states: &dyn States) -> Result<HashSet<SessionId>, StateError> {
     match states.executions() {
-        // Nobody has ever saved one.
+        // No state was ever saved.
         Err(StateError::Store(StoreError::Missing { .. })) => Ok(HashSet::new()),
         executions => {
             Ok(executions?.executions.into_iter().filter_map(|one| one.session).collect())
@@ -466,12 +469,13 @@ fn with_state(states: &dyn States) -> Result<HashSet<SessionId>, StateError> {
     }
 }
 
-fn alone(workspace: &Workspace) -> Result<Option<Lock>, StoreError> {
+fn lock_exclusively(workspace: &Workspace) -> Result<Option<Lock>, StoreError> {
     workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)
 }
 
-/// Brings the index up to the log, durably: a path that the log forgets must not live on in an index
-/// that is behind it. What a crash left of others is cleared away; nobody else writes one now.
+/// Brings the index up to date with the log, durably: a path that the log forgets must not stay in an
+/// outdated index. Removes temporary files that a crash left; the exclusive lock keeps other processes
+/// from writing one.
 fn settle_index(workspace: &Workspace) -> Result<(), StoreError> {
     let file = workspace.index_file();
     let failed = |source| StoreError::Io { path: file.clone(), doing: "replacing it", source };
@@ -483,7 +487,7 @@ fn settle_index(workspace: &Workspace) -> Result<(), StoreError> {
     disk::remove_leftovers(&file).map_err(failed)
 }
 
-/// A commit that drops, and the head it was made for.
+/// A dropping commit, and the head it was made for.
 struct Work {
     head: Head,
     writes: Vec<Write>,
@@ -513,7 +517,7 @@ impl Work {
             let mut folded = erase::fold(&mut changes, &kept, &drops.rewinds, &drops.sessions);
             let mut thinned = thin(&changes, &kept, head.seq);
             drops.add_unnamed_runs(store, &changes, &thinned, with_state)?;
-            // Where thinning has no word, the new name stands.
+            // Renamed changes first: thinning may replace them again.
             writes.extend(renamed.into_iter().map(Write::ReplaceChange));
             writes.append(&mut folded);
             writes.append(&mut thinned);
@@ -530,8 +534,8 @@ impl Work {
     }
 }
 
-/// What an imported session did, nobody here did: when it goes, its changes are the import's. Answers
-/// them.
+/// Attributes the changes of dropped imported sessions to the import, since no author of this workspace made
+/// them. Returns these changes.
 fn rename_imports(changes: &mut [Change], sessions: &[SessionId]) -> Vec<Change> {
     let imported: HashSet<&SessionId> =
         sessions.iter().filter(|session| import_of(session).is_some()).collect();

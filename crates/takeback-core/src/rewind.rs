@@ -57,7 +57,8 @@ pub use self::state_move::{Files, Rollback, StateGoal, StateMove, Terms};
 use self::windows::windows;
 pub use self::windows::{Window, windows_of};
 
-/// What a rewind would do now. Changes nothing but the log, which takes in what was not recorded yet.
+/// What a rewind would do now. Changes nothing but the log, which gets the changes that were not recorded
+/// yet.
 pub fn preview(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview, RewindError> {
     let _lock = lock(workspace, Hold::Shared)?;
     drain_inbox(workspace)?;
@@ -79,8 +80,8 @@ pub fn rewind(
 /// As [`rewind`], with the agent's own restore between the promise and the first step. Whatever that does
 /// or fails to do at the paths it named, the result is the same.
 ///
-/// A file that the user saves at one of these paths while the native restore runs cannot be told from
-/// what that wrote: it is put back too, and stays in the stage if the store does not have it.
+/// A file that the user saves at one of these paths while the native restore runs cannot be distinguished
+/// from what that wrote: it is put back too, and stays in the stage if the store does not have it.
 pub fn rewind_with(
     workspace: &mut Workspace,
     request: &RewindRequest,
@@ -269,7 +270,7 @@ fn fulfil(
     }
     let mut receipt = Receipt::of_rewind(&record, plan, &outcomes);
     match &stages {
-        Some(stages) => receipt.add_conflicts(stages.strays()),
+        Some(stages) => receipt.add_conflicts(stages.unrestored_native_paths()),
         None => receipt.add_errors(folder_modes::lock_all(&workspace.root, &plan.unlocked)),
     }
     // Before the journal is closed: a recovery that finds it open moves the head if this did not.
@@ -289,7 +290,7 @@ fn fulfil(
     Ok(receipt)
 }
 
-/// Takes back what was done of a rewind that was to be all or nothing, and closes its journal.
+/// Takes back what was done of a rewind that had to be all or nothing, and closes its journal.
 fn revert(
     workspace: &mut Workspace,
     plan: &Plan,

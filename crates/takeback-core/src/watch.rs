@@ -1,19 +1,17 @@
-//! A tree that is watched, so that a snapshot looks only where something happened.
+//! Watches a tree, so that a scan reads only folders in which something happened.
 //!
-//! An accelerator, never trusted blindly. The kernel does not tell of everything: of stores through a
-//! memory map it tells when the map goes, and what is done to a file under one of its names it tells of
-//! that name. So the whole tree is looked at when watching begins, whenever something was lost (more
-//! happened than the kernel keeps, the root moved, no more watches to be had), whenever a file with
-//! several names turns up, at least every [`Trust::WithScans`], and whenever somebody asks what there
-//! is (`status`, `diff`) or goes back. Between these a snapshot may be made on the watcher's word,
-//! whatever the event it is for, and its point says so ([`takeback_store::PointBasis`]). Around shell
-//! calls, too: a map that a command made goes with the command.
+//! An optimisation that is never trusted alone, because the kernel does not report everything: stores
+//! through a memory map are reported only when the map is closed, and a write to a file with several
+//! names only for the name that was used. So the whole tree is scanned when watching begins, when events
+//! were lost (queue overflow, root moved, no more watches available), when a file with several names
+//! appears, at least every [`Trust::WithScans`], and for every `status`, `diff` and rewind. In between, a
+//! point may rest on the watcher alone and says so ([`takeback_store::PointBasis`]). This is safe around
+//! shell calls too: a memory map is closed when the command that made it ends.
 //!
-//! A folder is watched once somebody has looked into it, and is looked at again after that: what
-//! happened in between nobody told.
+//! A new folder is watched after a scan found it, and is scanned again: events between the scan and the
+//! start of the watch are not reported.
 //!
-//! What is known is kept from one snapshot to the next, and goes only with a commit: a look that
-//! failed leaves everything to be looked at again.
+//! What has to be scanned is cleared only by a commit: after a failed scan everything is scanned again.
 
 pub mod watcher;
 
@@ -23,88 +21,88 @@ use std::time::Duration;
 
 use takeback_store::{Entry, Store, StoreError, Timestamp, WorkPath};
 
-pub use self::watcher::{Begun, Dirty, Watcher, Why};
+pub use self::watcher::{DirtyFolders, ScanCause, WatchOutcome, Watcher};
 use crate::workspace::Workspace;
 use crate::worktree::Root;
 use crate::worktree::fingerprint::Fingerprint;
-use crate::worktree::index::{Index, Known, folder_of};
+use crate::worktree::index::{Index, KnownName, folder_of};
 use crate::worktree::scan::{Extent, ObservedChange};
 
-/// How far the watcher is believed.
+/// How far the watcher is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// Until something was lost, and no longer than this after a look at the whole tree.
+    /// Until events are lost, and no longer than this after a full scan.
     WithScans { every: Duration },
-    /// Always. For tests that show what is lost with it.
+    /// Always. For tests that show what this would miss.
     Blindly,
 }
 
-/// How old the last look at the whole tree may be, unless somebody says otherwise.
+/// The default maximum age of the last full scan.
 pub const EVERY: Duration = Duration::from_secs(300);
 
-/// One tree under watch, for as many handles on its workspace as there are in this process.
+/// A watched tree, shared by all handles on its workspace in this process.
 #[derive(Debug)]
-pub struct Watched {
+pub struct TreeWatch {
     trust: Trust,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// None: nobody watches.
+    /// None: not watching.
     watcher: Option<Watcher>,
-    /// What is to be looked at before the tree is known.
-    dirty: Dirty,
-    /// As of the last look that was committed.
+    /// What has to be scanned.
+    dirty: DirtyFolders,
+    /// As of the last committed scan.
     index: Option<Index>,
-    /// Files that have several names: what is done under one of them is told nowhere else, and not at
-    /// all if that is outside of the tree. They are looked at each time.
+    /// Files with several names. The kernel reports a write only for the name that was used, and not at
+    /// all if that name is outside the tree, so these files are looked at each time.
     linked: BTreeSet<WorkPath>,
-    /// Files whose bytes are still wanted.
-    unkept: BTreeSet<WorkPath>,
-    /// How many looks were begun.
+    /// Files whose bytes are still to be saved.
+    unsaved: BTreeSet<WorkPath>,
+    /// How many scans were begun.
     looks: u64,
-    /// When the last look at the whole tree began.
+    /// When the last full scan began.
     whole: Option<Timestamp>,
-    /// Something was recorded on the watcher's word since then.
-    on_its_word: bool,
-    /// Nobody can watch; it is tried again when the next look at the whole tree is due.
+    /// A scan since then relied on the watcher.
+    relied_on_watcher: bool,
+    /// Watching failed; it is tried again when the next full scan is due.
     given_up: bool,
 }
 
-/// A look at the tree, as it began.
+/// A scan in progress.
 #[derive(Debug)]
 pub(crate) struct Look {
     number: u64,
     at: Timestamp,
-    /// What has to be looked at.
-    dirty: Dirty,
-    /// Files that have several names.
+    /// What it has to read.
+    dirty: DirtyFolders,
+    /// Files with several names.
     linked: BTreeSet<WorkPath>,
 }
 
 impl Look {
     pub(crate) fn extent(&self) -> Extent<'_> {
         match &self.dirty {
-            Dirty::Everything(_) => Extent::Whole,
-            Dirty::Folders(folders) => Extent::Folders(folders),
+            DirtyFolders::Everything(_) => Extent::Whole,
+            DirtyFolders::Folders(folders) => Extent::Folders(folders),
         }
     }
 
     pub(crate) fn is_whole(&self) -> bool {
-        matches!(self.dirty, Dirty::Everything(_))
+        matches!(self.dirty, DirtyFolders::Everything(_))
     }
 
-    /// Takes in which files were seen to have several names. Whether these were known, or all names
-    /// there are were looked at: otherwise one may have been changed under another name.
-    pub(crate) fn takes_links(&mut self, seen: Vec<WorkPath>) -> bool {
+    /// Adds files that were found to have several names. `false`: some are new and not all names were
+    /// scanned, so one may have been changed under another name.
+    pub(crate) fn add_links(&mut self, seen: Vec<WorkPath>) -> bool {
         let is_new = |path: &WorkPath| !self.linked.contains(path);
         if !self.is_whole() && seen.iter().any(is_new) {
             return false;
         }
         match &self.dirty {
-            Dirty::Everything(_) => self.linked.clear(),
-            Dirty::Folders(folders) => {
+            DirtyFolders::Everything(_) => self.linked.clear(),
+            DirtyFolders::Folders(folders) => {
                 self.linked.retain(|path| !folders.contains(folder_of(path)));
             }
         }
@@ -112,27 +110,27 @@ impl Look {
         true
     }
 
-    /// The same, for somebody who wants to see for himself.
-    pub(crate) fn at_everything(self) -> Self {
-        Self { dirty: Dirty::Everything(Why::Asked), ..self }
+    /// The same, as a full scan.
+    pub(crate) fn of_whole_tree(self) -> Self {
+        Self { dirty: DirtyFolders::Everything(ScanCause::Asked), ..self }
     }
 }
 
-/// How a tree is watched.
+/// Whether the watcher is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// The next snapshot looks at folders in which something happened; this many are watched.
+pub enum WatchStatus {
+    /// The next scan reads only folders in which something happened; this many are watched.
     Watching { folders: usize },
-    /// The next snapshot looks at everything.
-    Scanning(Why),
+    /// The next scan reads everything.
+    Scanning(ScanCause),
 }
 
-impl Watched {
+impl TreeWatch {
     #[must_use]
     pub fn new(trust: Trust) -> Self {
         let dirty = match trust {
-            Trust::WithScans { .. } => Dirty::Everything(Why::Start),
-            Trust::Blindly => Dirty::Folders(BTreeSet::new()),
+            Trust::WithScans { .. } => DirtyFolders::Everything(ScanCause::Start),
+            Trust::Blindly => DirtyFolders::Folders(BTreeSet::new()),
         };
         Self {
             trust,
@@ -141,38 +139,40 @@ impl Watched {
                 dirty,
                 index: None,
                 linked: BTreeSet::new(),
-                unkept: BTreeSet::new(),
+                unsaved: BTreeSet::new(),
                 looks: 0,
                 whole: None,
-                on_its_word: false,
+                relied_on_watcher: false,
                 given_up: false,
             }),
         }
     }
 
     #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub fn status(&self) -> WatchStatus {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match (&state.watcher, &state.dirty) {
-            (_, Dirty::Everything(why)) => Standing::Scanning(*why),
-            (None, _) => Standing::Scanning(Why::Start),
-            (Some(watcher), _) => Standing::Watching { folders: watcher.folders().count() },
+            (_, DirtyFolders::Everything(why)) => WatchStatus::Scanning(*why),
+            (None, _) => WatchStatus::Scanning(ScanCause::Start),
+            (Some(watcher), _) => WatchStatus::Watching { folders: watcher.folders().count() },
         }
     }
 
-    /// Whether somebody who has the time should look at the whole tree: it will soon have to be done,
-    /// and snapshots have been made without it.
+    /// Whether an idle process should scan the whole tree: that is due soon, and scans have relied on the
+    /// watcher.
     #[must_use]
     pub fn is_nearly_due(&self, now: Timestamp) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match self.trust {
-            Trust::WithScans { every } => state.on_its_word && state.is_due(now, every / 5 * 4),
+            Trust::WithScans { every } => {
+                state.relied_on_watcher && state.is_due(now, every / 5 * 4)
+            }
             Trust::Blindly => false,
         }
     }
 
-    /// What is known of the tree, and what has to be looked at to know it as it is now. From here on,
-    /// whatever happens is told to the next one who asks.
+    /// Begins a scan: the index, and what has to be read to bring it up to date. Events from here on
+    /// belong to the next scan.
     pub(crate) fn begin(&self, workspace: &Workspace) -> Result<(Index, Look), StoreError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let at = (workspace.ambient.now)();
@@ -181,49 +181,49 @@ impl Watched {
             None => None,
         };
         state.looks += 1;
-        state.hear(self.trust, at, &workspace.root);
+        state.read_events(self.trust, at, &workspace.root);
         let index = match index {
             Some(index) => index,
             None => {
                 if self.trust != Trust::Blindly && !state.given_up {
-                    state.dirty = Dirty::Everything(Why::Start);
+                    state.dirty = DirtyFolders::Everything(ScanCause::Start);
                 }
                 Index::load(&workspace.index_file(), &*workspace.store)?
             }
         };
         state.begin_to_watch(&workspace.root, &index);
         let mut dirty = state.dirty.clone();
-        if let Dirty::Folders(folders) = &mut dirty {
+        if let DirtyFolders::Folders(folders) = &mut dirty {
             folders.extend(state.linked.iter().map(|path| folder_of(path).to_vec()));
         }
         Ok((index, Look { number: state.looks, at, dirty, linked: state.linked.clone() }))
     }
 
-    /// What was seen is in the log: `index` is what is known now, `found` what differed.
+    /// Ends a scan whose changes `found` are in the log now; `index` is the result.
     pub(crate) fn settle(&self, root: &Root, look: Look, index: Index, found: &[ObservedChange]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever began later looked at all that this one did, and more.
+        // A scan that began later covers everything that this one did, and more.
         if look.number != state.looks {
             return;
         }
-        let mut again = state.watch_what_was_seen(root, &look, &index, found);
+        let mut again = state.watch_found_folders(root, &look, &index, found);
         if self.trust == Trust::Blindly {
             again.clear();
         }
         state.remember(index, found);
-        again.extend(state.unkept.iter().map(|path| folder_of(path).to_vec()));
+        again.extend(state.unsaved.iter().map(|path| folder_of(path).to_vec()));
         if !state.given_up {
-            state.dirty = Dirty::Folders(again);
+            state.dirty = DirtyFolders::Folders(again);
         }
         if look.is_whole() {
             state.whole = Some(look.at);
         }
-        state.on_its_word = !look.is_whole();
+        state.relied_on_watcher = !look.is_whole();
         state.linked = look.linked;
     }
 }
 
-/// The index with what others appended to the log since. None: the log is not the one it knew.
+/// The index with what other processes appended to the log since. None: the log is another one.
 fn caught_up(mut index: Index, store: &dyn Store) -> Result<Option<Index>, StoreError> {
     let head = store.head()?.seq;
     if index.stamp > head {
@@ -236,32 +236,34 @@ fn caught_up(mut index: Index, store: &dyn Store) -> Result<Option<Index>, Store
 }
 
 impl State {
-    /// Takes in what happened.
-    fn hear(&mut self, trust: Trust, now: Timestamp, root: &Root) {
-        let told = match &mut self.watcher {
+    /// Reads the queued events.
+    fn read_events(&mut self, trust: Trust, now: Timestamp, root: &Root) {
+        let reported = match &mut self.watcher {
             Some(watcher) => watcher.drain(),
-            None => Dirty::Folders(BTreeSet::new()),
+            None => DirtyFolders::Folders(BTreeSet::new()),
         };
-        match (told, &mut self.dirty) {
-            (Dirty::Everything(_), _) if trust == Trust::Blindly => {}
-            (Dirty::Everything(why), dirty) => *dirty = Dirty::Everything(why),
-            (Dirty::Folders(told), Dirty::Folders(dirty)) => dirty.extend(told),
-            (Dirty::Folders(_), Dirty::Everything(_)) => {}
+        match (reported, &mut self.dirty) {
+            (DirtyFolders::Everything(_), _) if trust == Trust::Blindly => {}
+            (DirtyFolders::Everything(why), dirty) => *dirty = DirtyFolders::Everything(why),
+            (DirtyFolders::Folders(reported), DirtyFolders::Folders(dirty)) => {
+                dirty.extend(reported);
+            }
+            (DirtyFolders::Folders(_), DirtyFolders::Everything(_)) => {}
         }
         let Trust::WithScans { every } = trust else { return };
         let due = self.is_due(now, every);
-        if due && let Dirty::Folders(_) = self.dirty {
-            self.dirty = Dirty::Everything(Why::Due);
+        if due && let DirtyFolders::Folders(_) = self.dirty {
+            self.dirty = DirtyFolders::Everything(ScanCause::Due);
         }
         if due {
             self.given_up = false;
         }
         if !root.folder_times {
-            self.give_up(Why::Remote);
+            self.give_up(ScanCause::Remote);
         }
     }
 
-    /// Whether the last look at the whole tree was this long ago.
+    /// Whether the last full scan is at least this old.
     fn is_due(&self, now: Timestamp, every: Duration) -> bool {
         self.whole.is_none_or(|whole| {
             let since = now.0.checked_sub(whole.0).and_then(|since| u64::try_from(since).ok());
@@ -269,17 +271,17 @@ impl State {
         })
     }
 
-    /// Watches every folder that is known, before anybody looks into them.
+    /// Watches every known folder before it is scanned.
     fn begin_to_watch(&mut self, root: &Root, index: &Index) {
-        let blind = matches!(&self.dirty, Dirty::Everything(why) if why.is_blind());
+        let blind = matches!(&self.dirty, DirtyFolders::Everything(why) if why.is_blind());
         if self.given_up || (self.watcher.is_some() && !blind) {
             return;
         }
-        let watch_all = || -> Result<Watcher, Why> {
+        let watch_all = || -> Result<Watcher, ScanCause> {
             let mut watcher = Watcher::new(root)?;
-            // By path, a folder before what is in it: one that moves meanwhile is told by that.
-            for (path, about) in About::folders(index) {
-                see_to(&mut watcher, root, &path, about)?;
+            // Parents first: a folder that moves while this runs is then reported by its parent.
+            for (path, about) in FolderIdentity::folders(index) {
+                ensure_watched(&mut watcher, root, &path, about)?;
             }
             Ok(watcher)
         };
@@ -289,20 +291,20 @@ impl State {
         }
     }
 
-    /// Nobody watches until the next look at the whole tree is due.
-    fn give_up(&mut self, why: Why) {
+    /// Stops watching until the next full scan is due.
+    fn give_up(&mut self, why: ScanCause) {
         self.watcher = None;
-        self.dirty = Dirty::Everything(why);
+        self.dirty = DirtyFolders::Everything(why);
         self.given_up = true;
     }
 
     fn remember(&mut self, mut index: Index, found: &[ObservedChange]) {
-        let is_unkept = |entry: &Entry| matches!(entry, Entry::NotCaptured { reason } if reason.may_be_captured_later());
-        let unkept = found.iter().filter(|observed| is_unkept(&observed.after));
-        self.unkept.extend(unkept.map(|observed| observed.path.clone()));
-        self.unkept.retain(|path| {
+        let is_unsaved = |entry: &Entry| matches!(entry, Entry::NotCaptured { reason } if reason.may_be_captured_later());
+        let unsaved = found.iter().filter(|observed| is_unsaved(&observed.after));
+        self.unsaved.extend(unsaved.map(|observed| observed.path.clone()));
+        self.unsaved.retain(|path| {
             let known = index.known(path);
-            matches!(known, Some(Known::Entry { entry, .. }) if is_unkept(&entry))
+            matches!(known, Some(KnownName::Entry { entry, .. }) if is_unsaved(&entry))
         });
         if index.is_loose() {
             index.compact();
@@ -310,9 +312,9 @@ impl State {
         self.index = Some(index);
     }
 
-    /// Watches folders that the look has found and nobody watches yet. Answers these: between the
-    /// look and now something may have happened in them.
-    fn watch_what_was_seen(
+    /// Watches folders that the scan found and that are not watched yet. Returns these: something may
+    /// have happened in them between the scan and now.
+    fn watch_found_folders(
         &mut self,
         root: &Root,
         look: &Look,
@@ -321,20 +323,20 @@ impl State {
     ) -> BTreeSet<Vec<u8>> {
         let mut again = BTreeSet::new();
         let Some(watcher) = &mut self.watcher else { return again };
-        let seen: BTreeMap<Vec<u8>, About> = match &look.dirty {
-            Dirty::Everything(_) => {
-                let seen = About::folders(index);
+        let seen: BTreeMap<Vec<u8>, FolderIdentity> = match &look.dirty {
+            DirtyFolders::Everything(_) => {
+                let seen = FolderIdentity::folders(index);
                 let watched: Vec<Vec<u8>> = watcher.folders().map(<[u8]>::to_vec).collect();
                 let gone = watched.iter().filter(|path| !seen.contains_key(*path));
                 gone.for_each(|path| watcher.forget(path));
                 seen
             }
-            Dirty::Folders(folders) => {
+            DirtyFolders::Folders(folders) => {
                 let new = found.iter().filter(|observed| observed.after.is_dir());
                 let new = new.map(|observed| observed.path.as_bytes());
                 let mut seen = BTreeMap::new();
                 for path in folders.iter().map(Vec::as_slice).chain(new) {
-                    match About::folder(index, path) {
+                    match FolderIdentity::folder(index, path) {
                         Some(about) => drop(seen.insert(path.to_vec(), about)),
                         None => watcher.forget(path),
                     }
@@ -343,8 +345,8 @@ impl State {
             }
         };
         for (path, about) in seen {
-            match see_to(watcher, root, &path, about) {
-                Ok(Begun::Before) => {}
+            match ensure_watched(watcher, root, &path, about) {
+                Ok(WatchOutcome::Before) => {}
                 Ok(_) => {
                     again.insert(path);
                 }
@@ -358,14 +360,14 @@ impl State {
     }
 }
 
-/// As much of a folder in the index as is needed to watch it.
+/// What identifies a folder of the index to the watcher.
 #[derive(Debug, Clone, Copy)]
-struct About {
+struct FolderIdentity {
     repository: bool,
     inode: Option<u64>,
 }
 
-impl About {
+impl FolderIdentity {
     fn new(repository: bool, fingerprint: Option<Fingerprint>) -> Self {
         Self { repository, inode: fingerprint.map(|fingerprint| fingerprint.inode) }
     }
@@ -375,7 +377,7 @@ impl About {
         Some(Self::new(folder.repository, folder.fingerprint))
     }
 
-    /// Of all folders, by path.
+    /// All folders, by path.
     fn folders(index: &Index) -> BTreeMap<Vec<u8>, Self> {
         let blocks = index.base().into_iter().flat_map(|base| base.blocks());
         let base = blocks.filter(|block| !index.is_over(block.path)).map(|block| {
@@ -388,13 +390,18 @@ impl About {
     }
 }
 
-/// Watches a folder, if this very one is not watched.
-fn see_to(watcher: &mut Watcher, root: &Root, path: &[u8], about: About) -> Result<Begun, Why> {
+/// Watches a folder, unless this very folder is already watched.
+fn ensure_watched(
+    watcher: &mut Watcher,
+    root: &Root,
+    path: &[u8],
+    about: FolderIdentity,
+) -> Result<WatchOutcome, ScanCause> {
     if about.repository {
         watcher.watch_own_rules(root, path)?;
     }
     if watcher.watches(path, about.inode) {
-        return Ok(Begun::Before);
+        return Ok(WatchOutcome::Before);
     }
     watcher.watch(root, path)
 }

@@ -1,4 +1,4 @@
-//! A folder under protection: its root, its store, its settings.
+//! A protected folder: its root, its store, its settings.
 
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -9,11 +9,11 @@ use std::time::Duration;
 use takeback_store::{States, Store, StoreError, WorkPath, disk};
 
 use crate::ambient::Ambient;
-use crate::ends::Witness;
+use crate::ends::CallEndSource;
 use crate::inbox::{Inbox, WaitFor};
 use crate::lock::{Hold, Lock, Patience, lock};
 use crate::rewind::closed_folders::OpenedFolders;
-use crate::watch::Watched;
+use crate::watch::TreeWatch;
 use crate::worktree::Root;
 use crate::worktree::budget::Budget;
 use crate::worktree::index::Index;
@@ -21,12 +21,12 @@ use crate::worktree::scope::{ScopeOptions, is_version_controls, stage_of};
 use crate::worktree::write::Mark;
 
 pub struct WorkspaceOptions {
-    /// The root, as the user names it.
+    /// The root, as the user entered it.
     pub root: PathBuf,
     /// Where the index, the lock and the inbox are; with the SQLite store, its folder.
     pub store_dir: PathBuf,
     pub store: Box<dyn Store>,
-    /// Where the states of the agents that work here are kept.
+    /// The states of the agents that work here.
     pub states: Arc<dyn States>,
     /// The user's home, which is never a workspace.
     pub home: Option<PathBuf>,
@@ -37,20 +37,19 @@ pub struct WorkspaceOptions {
 
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// A larger file is not copied before an edit; what a snapshot holds of it stands.
+    /// A larger file is not copied before an edit; the copy of the last scan counts.
     pub edit_capture_max: u64,
-    /// How long an agent is kept waiting for a store that is busy.
+    /// How long an agent waits for a busy store.
     pub recorder_patience: Duration,
-    /// How long an agent is kept waiting for the look at the tree that its session has under way.
+    /// How long an agent waits for a scan that its session has under way.
     pub barrier_patience: Duration,
-    /// How long files are read for an event; those that are left are not captured. None: as long as
-    /// it takes.
+    /// How long files are read for an event; the rest is not captured. None: no limit.
     pub scan_budget: Option<Duration>,
-    /// How much longer than that names are looked at; then the event waits in the inbox.
+    /// How much longer names are compared after that; then the event goes into the inbox.
     pub scan_overrun: Duration,
     /// How long a rewind waits for recorders to finish.
     pub rewind_patience: Duration,
-    /// How many read files at once. 0: as many as there are processors, up to 8.
+    /// Threads that read files. 0: as many as there are processors, up to 8.
     pub threads: usize,
 }
 
@@ -69,7 +68,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    // Asked for only when a tree is read: the answer takes some twenty system calls.
+    // Computed only when a tree is read: it takes about twenty system calls.
     pub(crate) fn threads(&self) -> usize {
         match self.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from).min(8),
@@ -77,7 +76,7 @@ impl Limits {
         }
     }
 
-    /// For an event that comes in now.
+    /// The budget of an event that arrives now.
     pub(crate) fn budget(&self) -> Budget {
         match self.scan_budget {
             Some(budget) => Budget::starting_now(budget, self.scan_overrun),
@@ -85,7 +84,7 @@ impl Limits {
         }
     }
 
-    /// The same for a tree that nobody has looked at: half of the time, and the rest is for the log.
+    /// The same for a tree that was never scanned: half of the time; the rest is for writing the log.
     pub(crate) fn first_budget(&self) -> Budget {
         match self.scan_budget {
             Some(budget) => Budget::starting_now(budget / 2, self.scan_overrun / 2),
@@ -102,13 +101,13 @@ pub struct Workspace {
     pub scope: ScopeOptions,
     pub limits: Limits,
     pub ambient: Ambient,
-    /// Where somebody stays who can watch.
-    pub watched: Option<Arc<Watched>>,
-    /// Who is asked for ends of calls that no event reported.
-    pub witness: Option<Box<dyn Witness>>,
-    /// Folders that a rewind has made readable for the moment, with the modes they have otherwise.
+    /// Set in a long-running process, which can watch the tree.
+    pub watched: Option<Arc<TreeWatch>>,
+    /// Finds ends of calls that no event reported.
+    pub call_end_source: Option<Box<dyn CallEndSource>>,
+    /// Folders that a rewind has made readable while it runs, with their usual modes.
     pub(crate) opened: OpenedFolders,
-    /// What the last scan left: where somebody stays, the next one need not read it.
+    /// The index of the last scan: a long-running process need not read it again.
     last_index: Mutex<Option<Index>>,
 }
 
@@ -142,13 +141,13 @@ pub fn check_root(
     }
     if real_path(store_dir).starts_with(&path) {
         return Err(refused(
-            "Takeback's own store lies in it; set TAKEBACK_HOME to a folder elsewhere",
+            "it contains Takeback's own store; set TAKEBACK_HOME to a folder elsewhere",
         ));
     }
     Ok(path)
 }
 
-/// The file where the index is cached. Who needs its room may remove it: it is made again.
+/// The file where the index is cached. It may be removed to free space: it is rebuilt.
 #[must_use]
 pub fn index_in(store_dir: &Path) -> PathBuf {
     store_dir.join("index")
@@ -171,7 +170,7 @@ impl Workspace {
             limits: options.limits,
             ambient: options.ambient,
             watched: None,
-            witness: None,
+            call_end_source: None,
             opened: OpenedFolders::default(),
             last_index: Mutex::default(),
         })
@@ -193,12 +192,12 @@ impl Workspace {
         }
     }
 
-    /// What a scan left, and saved.
+    /// Keeps the index that a scan saved.
     pub(crate) fn keep_index(&self, index: Index) {
         *self.last_index.lock().unwrap_or_else(PoisonError::into_inner) = Some(index);
     }
 
-    /// By which this store knows the stages that it made.
+    /// The mark of the stages that this store makes.
     pub(crate) fn mark(&self) -> Mark {
         Mark::of(&real_path(&self.store_dir))
     }
@@ -208,7 +207,7 @@ impl Workspace {
         Inbox::of(&self.store_dir)
     }
 
-    /// `None`: other processes held the workspace all through `patience`. An exclusive lock also waits for the
+    /// `None`: other processes held the workspace throughout `patience`. An exclusive lock also waits for the
     /// claimed events: they happened before, and recording them needs the lock.
     pub(crate) fn lock(&self, hold: Hold, patience: Duration) -> Result<Option<Lock>, StoreError> {
         let patience = Patience::starting_now(patience);
@@ -223,9 +222,9 @@ impl Workspace {
         })
     }
 
-    /// The path that writing to `path` really changes: links followed, relative to the root, or
-    /// absolute if it lies outside. `None` if it is not Takeback's business: version control's own
-    /// files, Takeback's store, the root itself.
+    /// The path that writing to `path` really changes: links followed, relative to the root, or absolute
+    /// if it is outside. `None` for paths that Takeback does not record: version control's own files,
+    /// Takeback's store, the root itself.
     #[must_use]
     pub fn resolve(&self, path: &Path) -> Option<WorkPath> {
         let absolute =
@@ -239,7 +238,7 @@ impl Workspace {
             Err(_) => real.into_os_string().into_vec(),
         };
         let path = WorkPath::new(bytes).ok().filter(|path| !is_version_controls(path))?;
-        // What is in a stage is never looked at: that it is there is.
+        // The contents of a stage are never looked at, only its existence.
         match stage_of(&path) {
             Some(stage) if self.is_own_stage(&stage) => None,
             Some(stage) => Some(stage),
@@ -247,22 +246,22 @@ impl Workspace {
         }
     }
 
-    /// Whether a rewind of this store has the stage at `path`.
+    /// Whether the stage at `path` belongs to a rewind of this store.
     fn is_own_stage(&self, path: &WorkPath) -> bool {
         let id = path.file_name().rsplit(|b| *b == b'-').next().unwrap_or_default();
         let id = std::str::from_utf8(id).ok().and_then(|id| id.parse().ok());
         id.is_some_and(|id| self.store.rewind(id).is_ok_and(|rewind| rewind.is_some()))
     }
 
-    /// The absolute place of a path of the log.
+    /// The absolute path of a path in the log.
     #[must_use]
     pub fn absolute(&self, path: &WorkPath) -> PathBuf {
         self.root.path().join(Path::new(std::ffi::OsStr::from_bytes(path.as_bytes())))
     }
 }
 
-/// As `canonicalize`, also for a path of which only the first part exists. A link whose target is
-/// missing leads to where writing to it would make a file.
+/// As `canonicalize`, also for a path of which only the first part exists. A dangling link resolves to where
+/// writing to it would create a file.
 fn real_path(path: &Path) -> PathBuf {
     /// As many links as Linux follows.
     const MOST_LINKS: usize = 40;

@@ -1,5 +1,5 @@
-//! The user's files: how they are reached, what belongs to the workspace, what stands there, and the
-//! one place that changes them.
+//! The user's files: how they are reached, which belong to the workspace, what is there, and the one
+//! place that changes them.
 
 pub mod root;
 pub mod fingerprint;

@@ -235,7 +235,7 @@ pub(crate) enum Command {
     FinishEvent(FinishEventArgs),
     /// Watch for the command that an agent asks permission for; started by `takeback hook`
     #[command(hide = true, name = "watch-command")]
-    WatchCommand,
+    WatchForStart,
     /// Print help
     #[command(hide = true)]
     Help(HelpArgs),

@@ -77,7 +77,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Doctor(args) => doctor::doctor(options, &args, &mut screen)?,
         Command::Hook(hook) => return Ok(hook::hook(options, &hook)),
         Command::FinishEvent(args) => return Ok(finish_event::finish_event(options, &args)),
-        Command::WatchCommand => return Ok(hook::watch_command()),
+        Command::WatchForStart => return Ok(hook::watch_command()),
         Command::Serve(serve) => serve::serve(options, &serve, &mut screen)?,
         Command::Mcp(args) => return mcp::mcp(options, &args),
         Command::Checkpoint(checkpoint) => {

@@ -373,7 +373,7 @@ fn open_with(
         ambient: ambient(),
     })?;
     let (home, root) = (home.to_owned(), workspace.root.path().to_owned());
-    workspace.witness = Some(Box::new(TranscriptWitness { home: home.clone(), root }));
+    workspace.call_end_source = Some(Box::new(TranscriptWitness { home: home.clone(), root }));
     let mut place = Place { workspace, settings, home, gone, missed: None };
     place.check_missed_events();
     Ok(place)

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use takeback_core::progress::{Progress, Watch, Work};
+use takeback_core::progress::{Progress, ProgressListener, Work};
 
 use crate::place::environment;
 use crate::screen::{bytes, count};
@@ -32,8 +32,8 @@ fn is_seen() -> bool {
 }
 
 /// Progress of the library's work; `None` if standard error is not a terminal.
-pub(crate) fn watch() -> Option<Watch> {
-    is_seen().then(|| -> Watch { Box::new(|work, progress| bar(work, progress)) })
+pub(crate) fn watch() -> Option<ProgressListener> {
+    is_seen().then(|| -> ProgressListener { Box::new(|work, progress| bar(work, progress)) })
 }
 
 fn bar(work: Work, progress: &Arc<Progress>) -> Box<dyn Any> {

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use takeback_core::execution::{self, ExecutionError, ResumeState, RollbackFiles};
 use takeback_core::history::{self, FileCheckpoint};
 use takeback_core::record::RecordError;
-use takeback_core::retention::{CleanUpError, CleanedUp, Clock, Occasion, clean_up, hold_cap};
+use takeback_core::retention::{
+    CleanUpError, CleanUpReport, Clock, Occasion, clean_up, enforce_point_limit,
+};
 use takeback_core::rewind::Preview;
 use takeback_core::rewind::needs_recovery;
 use takeback_core::rewind::{
@@ -161,7 +163,7 @@ impl Takeback {
         let point = recorded.point.ok_or(RecordError::Locked)?;
         let policy = shared.place.settings.retention();
         // The next cleanup drops excess points at the latest.
-        drop(hold_cap(&mut shared.place.workspace, &policy));
+        drop(enforce_point_limit(&mut shared.place.workspace, &policy));
         Ok(Turn { takeback: self.clone(), session, point })
     }
 
@@ -223,7 +225,7 @@ impl Takeback {
 
     /// Deletes expired points and reclaims disk space, by the settings `pointsPerSession`,
     /// `archiveDays` and `maxStoreBytes`.
-    pub fn cleanup(&self) -> Result<CleanedUp, CleanUpError> {
+    pub fn cleanup(&self) -> Result<CleanUpReport, CleanUpError> {
         let mut shared = self.lock();
         let policy = shared.place.settings.retention();
         clean_up(&mut shared.place.workspace, &policy, Occasion::OnDemand, Clock::Doubted)

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use takeback_core::look_around;
-use takeback_core::watch::{EVERY, Trust, Watched};
+use takeback_core::watch::{EVERY, TreeWatch, Trust};
 
 use crate::place::{self, Place, Store};
 use crate::stores;
@@ -32,7 +32,7 @@ struct Tree {
     home: PathBuf,
     /// The database's device and inode: distinguishes a recreated store from the known one.
     database: Option<(u64, u64)>,
-    watched: Arc<Watched>,
+    watched: Arc<TreeWatch>,
 }
 
 impl Watchlist {
@@ -61,7 +61,7 @@ impl Watchlist {
         let tree = match known.map(|at| trees.remove(at)) {
             Some(tree) if tree.database == database => tree,
             _ => {
-                let watched = Arc::new(Watched::new(Trust::WithScans { every: EVERY }));
+                let watched = Arc::new(TreeWatch::new(Trust::WithScans { every: EVERY }));
                 Tree { root, home: home.to_owned(), database, watched }
             }
         };

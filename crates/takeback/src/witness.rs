@@ -5,7 +5,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use takeback_agents::{AgentKind, TranscriptEnd, TranscriptEndKind as Told, agent_named};
-use takeback_core::{EndKind, LearnedEnd, Witness, process};
+use takeback_core::{CallEndSource, EndKind, LearnedEnd, process};
 use takeback_store::{Call, CallState, Session, SessionId};
 
 use crate::heartbeat::Heartbeat;
@@ -17,7 +17,7 @@ pub(crate) struct TranscriptWitness {
     pub(crate) root: PathBuf,
 }
 
-impl Witness for TranscriptWitness {
+impl CallEndSource for TranscriptWitness {
     fn ends_of(&self, session: &Session, calls: &[Call]) -> Vec<LearnedEnd> {
         let agent = session.agent.as_deref().and_then(agent_named);
         let (background, calls): (Vec<&Call>, Vec<&Call>) =

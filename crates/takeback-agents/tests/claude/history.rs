@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use takeback_agents::{PastSession, claude_transcript, claude_transcripts, past_session};
-use takeback_core::exchange::{Kept, StoryPrompt};
+use takeback_core::exchange::{HistoryPrompt, SavedFile};
 use tempfile::TempDir;
 
 const VERSIONS: [&str; 2] = ["2.1.197", "2.1.325"];
@@ -25,17 +25,17 @@ fn sessions(config: &Path) -> [PastSession; 2] {
 }
 
 /// Describes a prompt: the files before it and after its calls, without the folder.
-fn describe(prompt: &StoryPrompt) -> Vec<String> {
+fn describe(prompt: &HistoryPrompt) -> Vec<String> {
     let name = |path: &Path| path.strip_prefix("/home/user").unwrap().display().to_string();
-    let kept = |kept: &Kept| match kept {
-        Kept::Absent => "absent".to_owned(),
-        Kept::Copy(file) => format!("{:?}", fs::read_to_string(file).unwrap()),
-        Kept::Bytes { bytes, mode } => {
+    let kept = |kept: &SavedFile| match kept {
+        SavedFile::Absent => "absent".to_owned(),
+        SavedFile::Copy(file) => format!("{:?}", fs::read_to_string(file).unwrap()),
+        SavedFile::Bytes { bytes, mode } => {
             format!("{mode:o} {:?}", std::str::from_utf8(bytes).unwrap())
         }
-        Kept::Lost => "lost".to_owned(),
+        SavedFile::Lost => "lost".to_owned(),
     };
-    let all = |files: &BTreeMap<PathBuf, Kept>, what: &str| {
+    let all = |files: &BTreeMap<PathBuf, SavedFile>, what: &str| {
         let described =
             files.iter().map(|(path, file)| format!("{what} {} {}", name(path), kept(file)));
         described.collect::<Vec<_>>()
@@ -177,7 +177,8 @@ fn a_copy_outside_its_folder_counts_as_lost() {
     let (folder, file) = damaged_copy("2.1.325");
     let text = fs::read_to_string(&file).unwrap();
     let [whole, _] = sessions(folder.path());
-    let Some(Kept::Copy(copy)) = whole.session.prompts[0].files.get(&Path::new(ROOT).join("a.txt"))
+    let Some(SavedFile::Copy(copy)) =
+        whole.session.prompts[0].files.get(&Path::new(ROOT).join("a.txt"))
     else {
         panic!("{:?}", whole.session.prompts[0]);
     };
@@ -185,7 +186,7 @@ fn a_copy_outside_its_folder_counts_as_lost() {
     fs::write(&file, text.replace(name, "../../../project/a.txt")).unwrap();
     let past = past_session(folder.path(), &file).unwrap().unwrap();
     let kept = &past.session.prompts[0].files[&Path::new(ROOT).join("a.txt")];
-    assert_eq!(*kept, Kept::Lost);
+    assert_eq!(*kept, SavedFile::Lost);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use takeback_agents::{
 };
 use takeback_core::{CallTargets, Outcome};
 
-use crate::recorded::{all_are_parsed_as, given, took};
+use crate::recorded::{all_are_parsed_as, payload, took};
 
 const PROJECT: &str = "/home/user/project";
 
@@ -61,7 +61,7 @@ fn bash(id: &str, command: &str) -> ToolCall {
 }
 
 #[test]
-fn what_the_program_gives_is_understood() {
+fn recorded_payloads_are_parsed() {
     let of = |event: &str, kind| in_session(SESSION, event, kind);
     let before = |call| of("tool_call", Kind::BeforeTool(call));
     let ended = |call, outcome: Outcome| of("tool_result", Kind::AfterTool(call, outcome.into()));
@@ -171,7 +171,7 @@ fn edits_name_their_files_and_a_command_may_write_anything() {
     assert_eq!(of(call("c", "write", json!({"path": "notes.md", "content": "x"}))), notes());
     assert_eq!(of(edit("c", "notes.md", "x", "y")), notes());
     assert_eq!(of(bash("c", "make")), CallTargets::anything(Some("make".to_owned())));
-    let recorded = String::from_utf8(given("pi", "tool_call-write-at-sign")).unwrap();
+    let recorded = String::from_utf8(payload("pi", "tool_call-write-at-sign")).unwrap();
     for odd in ["@notes.md", "~/notes.md", "file:///home/user/notes.md", "my\u{a0}notes.md"] {
         let payload = recorded.replace("@at.md", odd);
         let Kind::BeforeTool(call) = PI.parse(payload.as_bytes(), None).unwrap().kind else {

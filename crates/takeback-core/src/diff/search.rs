@@ -41,7 +41,7 @@ struct Search {
     work_left: usize,
 }
 
-/// How many equal lines in a row make a path promising, and from how many edits on one looks.
+/// How many equal lines in a row make a path promising, and after how many edits to look for one.
 const LONG_SNAKE: usize = 20;
 const EDITS_BEFORE_SAMPLING: i32 = 256;
 

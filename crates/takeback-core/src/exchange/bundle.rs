@@ -1,9 +1,9 @@
 //! The bundle: one file with a piece of history. Nothing else knows its bytes.
 //!
 //! `docs/design/bundle-format.md` describes them. A [`BundleWriter`] writes record after record; a
-//! [`BundleFile`] is a file of which everything has been read and found right: its checksum, every
-//! record, that what they say makes sense together ([`super::check`]), and every blob by its digest.
-//! Neither ever holds more contents than one record in memory.
+//! [`BundleFile`] is a file that was read and verified as a whole: its checksum, every record, their
+//! consistency ([`super::check`]), and every blob by its digest. Neither holds the contents of more than one
+//! record in memory.
 
 mod error;
 mod reader;
@@ -32,7 +32,7 @@ const RECORD_HEAD: usize = 5;
 const END_BODY: usize = 8 * KINDS.len() + 32;
 const END: u8 = 255;
 
-/// A larger record is not written, and refused when it is read.
+/// A larger record is not written, and is refused when read.
 const RECORD_MAX: usize = 16 << 20;
 /// All records but those of blobs, in bytes and in number.
 const METADATA_MAX: u64 = 256 << 20;
@@ -43,7 +43,7 @@ const PART_MAX: u64 = takeback_store::CHUNKED_ABOVE;
 /// Milliseconds of the year 10000, which no clock shows.
 const TIME_END: Timestamp = Timestamp(253_402_300_800_000);
 
-/// What a record is of. They come in this order.
+/// The kind of a record. Records come in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Session = 1,
@@ -51,7 +51,7 @@ enum Kind {
     Base = 3,
     Change = 4,
     Point = 5,
-    /// What an agent knew. Reserved: no version writes it yet.
+    /// An agent's state. Reserved: no version writes it yet.
     State = 6,
     Blob = 7,
 }
@@ -70,23 +70,23 @@ impl Kind {
 pub struct BundleLimits {
     /// Bytes of all contents together, unpacked.
     pub contents: u64,
-    pub outside: Outside,
+    pub outside: OutsidePolicy,
 }
 
 impl BundleLimits {
-    /// As the documentation has it.
+    /// The documented limit.
     pub const CONTENTS: u64 = 4 << 30;
 }
 
 impl Default for BundleLimits {
     fn default() -> Self {
-        Self { contents: Self::CONTENTS, outside: Outside::Refuse }
+        Self { contents: Self::CONTENTS, outside: OutsidePolicy::Refuse }
     }
 }
 
-/// What becomes of a bundle with absolute paths.
+/// Whether a bundle may have paths outside the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outside {
+pub enum OutsidePolicy {
     Refuse,
     Accept,
 }
@@ -98,7 +98,7 @@ pub(super) struct Piece {
     /// A parent comes before its children.
     pub(super) sessions: Vec<Session>,
     pub(super) turns: Vec<Turn>,
-    /// What stood at each path before the first change; a path that is not there was absent.
+    /// The entry at each path before the first change; a path that is not listed was absent.
     pub(super) base: Vec<(WorkPath, Entry)>,
     pub(super) changes: Vec<Change>,
     pub(super) points: Vec<Point>,
@@ -113,9 +113,9 @@ pub(super) struct BundleWriter<'a> {
     body: Vec<u8>,
 }
 
-/// What was written.
+/// What a finished bundle holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct BundleSize {
     pub(super) blobs: u64,
     pub(super) bytes: u64,
 }
@@ -124,7 +124,7 @@ pub(super) struct Written {
 pub(super) enum WriteError {
     #[error("a record of {0} bytes is too large for a bundle")]
     TooLarge(usize),
-    #[error("the bundle cannot be written")]
+    #[error("cannot write the bundle")]
     Io(#[source] io::Error),
 }
 
@@ -161,12 +161,12 @@ impl<'a> BundleWriter<'a> {
         Ok(())
     }
 
-    /// Parts before the blob that they make.
+    /// Parts come before the blob they belong to.
     pub(super) fn blob(&mut self, blob: &PackedBlob) -> Result<(), WriteError> {
         self.record(Kind::Blob, |out| records::put_blob(out, blob))
     }
 
-    pub(super) fn finish(mut self) -> Result<Written, WriteError> {
+    pub(super) fn finish(mut self) -> Result<BundleSize, WriteError> {
         let mut counts = Vec::new();
         self.counts.iter().for_each(|count| counts.extend_from_slice(&count.to_le_bytes()));
         let length = u32::try_from(END_BODY).expect("it is small");
@@ -176,7 +176,7 @@ impl<'a> BundleWriter<'a> {
         let checksum = *self.hasher.finalize().as_bytes();
         self.raw(&checksum)?;
         self.sink.flush().map_err(WriteError::Io)?;
-        Ok(Written { blobs: self.counts[Kind::Blob as usize - 1], bytes: self.bytes })
+        Ok(BundleSize { blobs: self.counts[Kind::Blob as usize - 1], bytes: self.bytes })
     }
 
     fn record(&mut self, kind: Kind, put: impl FnOnce(&mut Vec<u8>)) -> Result<(), WriteError> {
@@ -200,7 +200,7 @@ impl<'a> BundleWriter<'a> {
     }
 }
 
-/// A bundle that has been read to its end and found right.
+/// A bundle that was read to its end and is valid.
 #[derive(Debug)]
 pub struct BundleFile {
     file: File,
@@ -217,7 +217,7 @@ struct BlobAt {
 }
 
 impl BundleFile {
-    /// Reads all of `file`, from its first byte, and checks all of it.
+    /// Reads and verifies all of `file`, from its first byte.
     pub fn read(file: File, limits: &BundleLimits) -> Result<Self, BundleError> {
         let (piece, blobs) = reader::read(&file, limits)?;
         Ok(Self { file, piece, blobs })
@@ -227,8 +227,8 @@ impl BundleFile {
         self.blobs.iter().map(|at| &at.digest)
     }
 
-    /// Hands over every blob that `wanted` asks for, parts before what they make. Each is looked at
-    /// again: somebody may have written to the file since it was checked.
+    /// Passes every blob that `wanted` accepts to `take`, parts before the blob they belong to. Each is
+    /// verified again: another process may have written to the file since it was checked.
     pub(super) fn each_blob<E: From<BundleError>>(
         &self,
         mut wanted: impl FnMut(&Digest) -> Result<bool, E>,

@@ -1,38 +1,38 @@
-//! What a piece of history must be like before any of it is kept: paths that stay in the workspace,
-//! changes that follow one another, points on the way, and no file below another.
+//! Checks a piece of history before any of it is stored: paths stay in the workspace, changes follow one
+//! another, points are among them, and no file is below another.
 
 use std::collections::{HashMap, HashSet};
 
 use takeback_store::{Author, Digest, Entry, Seq, SessionId, WorkPath};
 
-use super::bundle::{BundleError, Outside, Piece};
+use super::bundle::{BundleError, OutsidePolicy, Piece};
 use crate::marks::check_label;
 use crate::worktree::scope::{OWN_FOLDER, is_internal};
 
-/// Paths of a file system that is mounted somewhere are shorter.
+/// Longer than any path of a mounted file system.
 const PATH_MAX: usize = 32 << 10;
 const LINK_MAX: usize = 4095;
 /// Every command reads all sessions and all points.
 const SESSIONS_MAX: usize = 10_000;
 const POINTS_MAX: usize = 100_000;
 
-/// The contents that a piece names: with the first path that does, and the size it says.
-pub(super) type Needed = HashMap<Digest, NeededBlob>;
+/// The contents that a piece names, each with the first path that names it and the declared size.
+pub(super) type NeededBlobs = HashMap<Digest, NeededBlob>;
 
 pub(super) struct NeededBlob {
     pub(super) path: WorkPath,
     pub(super) size: u64,
 }
 
-/// The path, if it is one that may stand in a bundle.
-pub(super) fn plain_path(bytes: Vec<u8>, outside: Outside) -> Result<WorkPath, BundleError> {
+/// The path, if a bundle may have it.
+pub(super) fn plain_path(bytes: Vec<u8>, outside: OutsidePolicy) -> Result<WorkPath, BundleError> {
     let path = WorkPath::new(bytes)
         .map_err(|error| BundleError::Path { path: error.path, why: error.why })?;
     if path.as_bytes().len() > PATH_MAX {
         let path = path.display().chars().take(80).collect();
         return Err(BundleError::Path { path, why: "it is too long" });
     }
-    if path.is_outside() && outside == Outside::Refuse {
+    if path.is_outside() && outside == OutsidePolicy::Refuse {
         return Err(BundleError::Outside { path: path.display() });
     }
     if is_ours(&path) {
@@ -41,21 +41,21 @@ pub(super) fn plain_path(bytes: Vec<u8>, outside: Outside) -> Result<WorkPath, B
     Ok(path)
 }
 
-/// Whether no bundle brings anything to this path: version control's own files, Takeback's, and the
-/// settings for it. On file systems that do not tell capital letters apart, `.GIT` is the same.
+/// Whether no bundle may bring anything to this path: version control's own files, and Takeback's files and
+/// settings. On case-insensitive file systems `.GIT` is the same as `.git`.
 pub(super) fn is_ours(path: &WorkPath) -> bool {
     let lower = WorkPath::new(path.as_bytes().to_ascii_lowercase());
     let is_ours = |path: &WorkPath| is_internal(path) || path.is_within(OWN_FOLDER);
     is_ours(path) || lower.is_ok_and(|path| is_ours(&path))
 }
 
-/// Checks all but the blobs; answers which of these are needed.
-pub(super) fn check(piece: &Piece) -> Result<Needed, BundleError> {
+/// Checks everything but the blobs; returns the blobs that are needed.
+pub(super) fn check(piece: &Piece) -> Result<NeededBlobs, BundleError> {
     let sessions = check_sessions(piece)?;
-    let mut needed = Needed::new();
+    let mut needed = NeededBlobs::new();
     let mut tree = Tree::new();
     for (path, entry) in &piece.base {
-        need(&mut needed, path, entry)?;
+        add_needed(&mut needed, path, entry)?;
         let node = tree.node(path)?;
         if *entry == Entry::Absent || *tree.nodes[node].entry != Entry::Absent {
             return Err(BundleError::Twice { path: path.display() });
@@ -68,7 +68,7 @@ pub(super) fn check(piece: &Piece) -> Result<Needed, BundleError> {
     for seq in (0..=piece.changes.len() as u64).map(Seq) {
         if let Some(change) = seq.0.checked_sub(1).map(|at| &piece.changes[at as usize]) {
             let (change_number, shown) = (seq.0, || change.path.display());
-            need(&mut needed, &change.path, &change.after)?;
+            add_needed(&mut needed, &change.path, &change.after)?;
             let node = tree.node(&change.path)?;
             if *tree.nodes[node].entry != change.before {
                 return Err(BundleError::OutOfOrder { change: change_number, path: shown() });
@@ -145,7 +145,7 @@ fn known(sessions: &HashSet<&SessionId>, named: &[SessionId]) -> Result<(), Bund
     }
 }
 
-fn need(needed: &mut Needed, path: &WorkPath, entry: &Entry) -> Result<(), BundleError> {
+fn add_needed(needed: &mut NeededBlobs, path: &WorkPath, entry: &Entry) -> Result<(), BundleError> {
     match entry {
         Entry::File { digest, size, .. } => {
             let first = || NeededBlob { path: path.clone(), size: *size };
@@ -163,33 +163,33 @@ fn need(needed: &mut Needed, path: &WorkPath, entry: &Entry) -> Result<(), Bundl
     Ok(())
 }
 
-/// A tree in which folders are counted, so that whether something stands below a file is known after
-/// every change at the cost of the path's depth.
+/// A tree that counts what is below each node: checking after each change that nothing is below a file costs
+/// only the path's depth.
 struct Tree<'p> {
     nodes: Vec<Node<'p>>,
     names: HashMap<(usize, &'p [u8]), usize>,
-    /// How many times something stands below something that is no folder.
+    /// How many existing entries are below something that is not a folder.
     blocked: usize,
 }
 
 struct Node<'p> {
     above: usize,
     entry: &'p Entry,
-    /// How many stand below it.
+    /// How many existing entries are below it.
     below: usize,
 }
 
-/// What all paths in the workspace are below, and what those outside are below. Above themselves.
+/// The root of all paths in the workspace, and that of those outside. Each is its own parent.
 const ROOTS: [usize; 2] = [0, 1];
 /// Names of all folders and files together.
 const NAMES_MAX: usize = 4_000_000;
 
-fn stands(entry: &Entry) -> bool {
+fn exists(entry: &Entry) -> bool {
     matches!(entry, Entry::File { .. } | Entry::Symlink { .. } | Entry::Dir { .. })
 }
 
 fn blocks(entry: &Entry) -> bool {
-    stands(entry) && !entry.is_dir()
+    exists(entry) && !entry.is_dir()
 }
 
 impl<'p> Tree<'p> {
@@ -220,13 +220,13 @@ impl<'p> Tree<'p> {
         let below = self.nodes[node].below;
         self.blocked -= if blocks(old) { below } else { 0 };
         self.blocked += if blocks(entry) { below } else { 0 };
-        let (stood, stands) = (stands(old), stands(entry));
+        let (stood, exists) = (exists(old), exists(entry));
         let mut at = node;
-        while stood != stands && !ROOTS.contains(&at) {
+        while stood != exists && !ROOTS.contains(&at) {
             at = self.nodes[at].above;
             let above = &mut self.nodes[at];
             let block = usize::from(blocks(above.entry));
-            if stands {
+            if exists {
                 above.below += 1;
                 self.blocked += block;
             } else {
@@ -236,7 +236,7 @@ impl<'p> Tree<'p> {
         }
     }
 
-    /// Whether everything stands in folders.
+    /// Whether every entry is in a folder.
     fn check(&self) -> Result<(), BundleError> {
         if self.blocked == 0 {
             return Ok(());
@@ -244,7 +244,7 @@ impl<'p> Tree<'p> {
         let above = |node: usize| {
             std::iter::successors(Some(node), |at| Some(self.nodes[*at].above).filter(|a| a != at))
         };
-        let all = (ROOTS.len()..self.nodes.len()).filter(|node| stands(self.nodes[*node].entry));
+        let all = (ROOTS.len()..self.nodes.len()).filter(|node| exists(self.nodes[*node].entry));
         let pair = all.into_iter().find_map(|node| {
             let by = above(node).skip(1).find(|above| blocks(self.nodes[*above].entry))?;
             Some((node, by))
@@ -275,15 +275,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_version_controls_on_some_file_systems_are_refused() {
+    fn case_variants_of_version_control_names_are_refused() {
         for path in
             [".git/config", ".GIT/config", "a/.Git/hooks/x", ".TakeBack/settings.json", "_DARCS/x"]
         {
-            let refused = plain_path(path.into(), Outside::Refuse);
+            let refused = plain_path(path.into(), OutsidePolicy::Refuse);
             assert!(matches!(refused, Err(BundleError::Internal { .. })), "{path}");
         }
         for path in [".gitignore", "GIT/config", "a/.takeback/notes", ".gitx/config"] {
-            assert!(plain_path(path.into(), Outside::Refuse).is_ok(), "{path}");
+            assert!(plain_path(path.into(), OutsidePolicy::Refuse).is_ok(), "{path}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Writes points, the changes between them and what these need into a bundle.
+//! Writes points, the changes between them and the contents they need into a bundle.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::Write;
@@ -10,8 +10,8 @@ use takeback_store::{
 
 use super::bundle::{BundleError, BundleWriter, Piece, WriteError};
 use super::check::{check, is_ours};
+use super::export_filter::ExportFilter;
 use super::file::FileError;
-use super::left_out::LeftOut;
 use super::states::{self, StatesLeftOut};
 use crate::lock::Hold;
 use crate::record::{RecordError, drain_inbox};
@@ -20,30 +20,30 @@ use crate::workspace::Workspace;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportOptions {
     pub selection: Selection,
-    pub ignored: Ignored,
+    pub ignored: IgnoredPaths,
 }
 
 /// Which points, and the changes between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
-    /// All, and what was changed after the last.
+    /// All, and the changes after the last.
     Everything,
-    /// Those of this session, and what was changed until its work ended.
+    /// Those of this session, and the changes until its work ended.
     Session(SessionId),
     /// This one: its tree, and no changes.
     Point(PointId),
 }
 
-/// What becomes of ignored paths, also those kept for being small, and of paths outside.
+/// Whether ignored paths, even small ones that are recorded, and paths outside are exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ignored {
+pub enum IgnoredPaths {
     LeaveOut,
     Include,
 }
 
-/// What is in the bundle.
+/// What an export wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportReport {
     pub points: usize,
     pub changes: usize,
     pub blobs: u64,
@@ -51,9 +51,9 @@ pub struct Exported {
     pub bytes: u64,
     /// Paths that were left out.
     pub left_out: usize,
-    /// Paths of which the store has lost some contents. In the bundle these could not be read.
+    /// Paths of which the store has lost some contents. In the bundle these are unreadable.
     pub damaged: Vec<WorkPath>,
-    /// Agents' states, which no bundle has. `None`: they cannot be read.
+    /// Agents' states, which are not in the bundle. `None`: they cannot be read.
     pub states: Option<StatesLeftOut>,
 }
 
@@ -73,7 +73,7 @@ pub enum ExportError {
     Inconsistent { source: BundleError },
     #[error("{bytes} bytes in one record are too many for a bundle")]
     RecordTooLarge { bytes: usize },
-    #[error("the bundle cannot be written")]
+    #[error("cannot write the bundle")]
     Sink { source: std::io::Error },
     #[error(transparent)]
     File(#[from] FileError),
@@ -92,18 +92,18 @@ impl From<WriteError> for ExportError {
     }
 }
 
-/// Writes the bundle to `sink`. Changes nothing here; contents that a clean-up would drop stay until
-/// it is done.
+/// Writes the bundle to `sink`. Changes nothing in the workspace. It holds the shared lock, so no clean-up
+/// removes contents while it runs.
 pub fn export(
     workspace: &mut Workspace,
     options: &ExportOptions,
     sink: &mut dyn Write,
-) -> Result<Exported, ExportError> {
+) -> Result<ExportReport, ExportError> {
     let Some(_lock) = workspace.lock(Hold::Shared, workspace.limits.rewind_patience)? else {
         return Err(ExportError::Locked);
     };
     drain_inbox(workspace)?;
-    let Chosen { piece, left_out, damaged } = piece(workspace, options)?;
+    let ExportSelection { piece, left_out, damaged } = piece(workspace, options)?;
     let mut writer = BundleWriter::new(sink)?;
     writer.piece(&piece)?;
     let mut written = HashSet::new();
@@ -114,7 +114,7 @@ pub fn export(
         }
     }
     let file = writer.finish()?;
-    Ok(Exported {
+    Ok(ExportReport {
         points: piece.points.len(),
         changes: piece.changes.len(),
         blobs: file.blobs,
@@ -125,16 +125,16 @@ pub fn export(
     })
 }
 
-/// What goes into a bundle.
-struct Chosen {
+/// The history to export.
+struct ExportSelection {
     piece: Piece,
-    /// How many paths were left out of it.
+    /// How many paths are not exported.
     left_out: usize,
     damaged: Vec<WorkPath>,
 }
 
-/// The piece of history that is asked for.
-fn piece(workspace: &Workspace, options: &ExportOptions) -> Result<Chosen, ExportError> {
+/// The selected piece of history.
+fn piece(workspace: &Workspace, options: &ExportOptions) -> Result<ExportSelection, ExportError> {
     let store = &*workspace.store;
     let mut points = selected(store, &options.selection)?;
     points.sort_by_key(|point| point.seq);
@@ -142,7 +142,7 @@ fn piece(workspace: &Workspace, options: &ExportOptions) -> Result<Chosen, Expor
         return Err(ExportError::NoPoints);
     };
     let (first, last) = (first.seq, last.seq);
-    // In this order: a change that comes between is in the second and says what was before it.
+    // In this order: a change committed in between is in the second read and says what was before it.
     let mut base: BTreeMap<WorkPath, Entry> = store.latest()?.into_iter().collect();
     let mut changes = store.changes_after(first)?;
     for change in changes.iter().rev() {
@@ -173,11 +173,11 @@ fn piece(workspace: &Workspace, options: &ExportOptions) -> Result<Chosen, Expor
         points,
     };
     check(&piece).map_err(|source| ExportError::Inconsistent { source })?;
-    Ok(Chosen { piece, left_out: out.len(), damaged })
+    Ok(ExportSelection { piece, left_out: out.len(), damaged })
 }
 
-/// Turns entries whose contents the store has lost into ones that could not be read, so that the rest
-/// can go; answers their paths. Reads all contents once more than writing them does.
+/// Makes entries whose contents the store has lost unreadable, so that the rest can be exported; returns
+/// their paths. Reads all contents in addition to the read that writes them.
 fn without_lost(
     store: &dyn Store,
     base: &mut BTreeMap<WorkPath, Entry>,
@@ -185,7 +185,7 @@ fn without_lost(
 ) -> Result<Vec<WorkPath>, StoreError> {
     let mut seen: HashMap<Digest, bool> = HashMap::new();
     let mut is_lost = |entry: &Entry| -> Result<bool, StoreError> {
-        // No bundle has this: it is a matter of this store.
+        // Damage belongs to this store; a bundle does not record it.
         if *entry == (Entry::NotCaptured { reason: NotCapturedReason::Damaged }) {
             return Ok(true);
         }
@@ -237,10 +237,10 @@ fn selected(store: &dyn Store, selection: &Selection) -> Result<Vec<Point>, Expo
     Ok(points)
 }
 
-/// The paths that stay here, of those that would be named.
+/// The paths that are not exported, of those that the piece would name.
 fn left_out(
     workspace: &Workspace,
-    ignored: Ignored,
+    ignored: IgnoredPaths,
     base: &BTreeMap<WorkPath, Entry>,
     changes: &[Change],
 ) -> Result<HashSet<WorkPath>, StoreError> {
@@ -248,7 +248,7 @@ fn left_out(
     for change in changes {
         *folders.entry(&change.path).or_default() |= change.after.is_dir();
     }
-    let mut left = LeftOut::of(workspace)?;
+    let mut left = ExportFilter::of(workspace)?;
     let mut out = HashSet::new();
     for (path, entry) in base {
         let was_folder = folders.get(path);
@@ -256,15 +256,15 @@ fn left_out(
             continue;
         }
         let is_folder = entry.is_dir() || was_folder == Some(&true);
-        if is_ours(path) || (ignored == Ignored::LeaveOut && left.includes(path, is_folder)) {
+        if is_ours(path) || (ignored == IgnoredPaths::LeaveOut && left.includes(path, is_folder)) {
             out.insert(path.clone());
         }
     }
     Ok(out)
 }
 
-/// The changes, counted from 1, each beginning where the one before of its path ended; with the
-/// number of the last change up to each old number.
+/// The changes, numbered from 1, each beginning where the previous one of its path ended; with the number of
+/// the last change up to each old number.
 fn renumbered(changes: Vec<Change>) -> (Vec<Change>, BTreeMap<Seq, Seq>) {
     let mut numbers = HashMap::new();
     let mut positions = BTreeMap::new();
@@ -291,9 +291,10 @@ fn renumbered(changes: Vec<Change>) -> (Vec<Change>, BTreeMap<Seq, Seq>) {
     (numbered, positions)
 }
 
-/// Where a change does not begin where the one before of its path ended, what lay between is not
-/// kept: a change that leads there, by the number of the one before. It follows that directly, so
-/// that every point between has what the log says of it, which is what the next change began with.
+/// Where a change does not begin where the previous one of its path ended, retention dropped what was
+/// between. Returns a change that fills each gap, by the number of the previous change. It directly
+/// follows that one, so every point in the gap has the entry that the next change began with, as the log
+/// says.
 fn bridges(changes: &[Change]) -> HashMap<Seq, Change> {
     let mut last: HashMap<&WorkPath, &Change> = HashMap::new();
     let mut bridges = HashMap::new();
@@ -316,7 +317,7 @@ fn bridges(changes: &[Change]) -> HashMap<Seq, Change> {
     bridges
 }
 
-/// The turns that changes name, in their order.
+/// The turns of the changes, in order.
 fn turns(store: &dyn Store, changes: &[Change]) -> Result<Vec<Turn>, StoreError> {
     let mut seen = HashSet::new();
     let mut turns = Vec::new();
@@ -330,17 +331,18 @@ fn turns(store: &dyn Store, changes: &[Change]) -> Result<Vec<Turn>, StoreError>
     Ok(turns)
 }
 
-/// The sessions that points and changes name, parents first. One that is only known by its name
-/// began when it was first heard of.
+/// The sessions of the points and changes, parents first. One that is known only by name began when it was
+/// first mentioned.
 fn sessions(
     store: &dyn Store,
     points: &[Point],
     changes: &[Change],
 ) -> Result<Vec<Session>, StoreError> {
-    let heard = points.iter().map(|point| (point.session.as_slice(), point.created_at));
-    let heard = heard.chain(changes.iter().map(|change| (change.author.sessions(), change.time)));
+    let mentioned = points.iter().map(|point| (point.session.as_slice(), point.created_at));
+    let mentioned =
+        mentioned.chain(changes.iter().map(|change| (change.author.sessions(), change.time)));
     let mut named: BTreeMap<&SessionId, Timestamp> = BTreeMap::new();
-    for (sessions, time) in heard {
+    for (sessions, time) in mentioned {
         for session in sessions {
             let first = named.entry(session).or_insert(time);
             *first = time.min(*first);
@@ -369,7 +371,7 @@ fn sessions(
         });
         open = rest;
         if ready.is_empty() {
-            // Each other's parents: nobody came first.
+            // A cycle of parents: break it.
             open.iter_mut().for_each(|session| session.parent = None);
         }
         sorted.extend(ready);
@@ -377,7 +379,7 @@ fn sessions(
     Ok(sorted)
 }
 
-/// Writes some contents, parts first, unless they are written already.
+/// Writes contents, parts first, unless they are already written.
 fn write_blob(
     store: &dyn Store,
     digest: &Digest,
@@ -396,7 +398,7 @@ fn write_blob(
         return Ok(writer.blob(&whole)?);
     }
     if parts.is_empty() {
-        // A merge made it in one piece.
+        // A merge stored it in one piece.
         let contents = whole.unpack().ok_or_else(damaged)?;
         let mut failed = None;
         PackedBlob::stream(&mut contents.as_slice(), &mut |part| {

@@ -1,4 +1,4 @@
-//! The file a bundle is written to: there as a whole, or not at all.
+//! The file a bundle is written to: complete, or not there at all.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType};
 use takeback_store::disk;
 
-/// What happens to a file that has the name already.
+/// Whether an existing file is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overwrite {
     No,
@@ -17,16 +17,16 @@ pub enum Overwrite {
 
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    #[error("{path} is there already")]
+    #[error("{path} already exists")]
     Taken { path: PathBuf },
     #[error("{path} is not a file")]
     NotAFile { path: PathBuf },
-    #[error("{path} cannot be written")]
+    #[error("cannot write {path}")]
     Io { path: PathBuf, source: io::Error },
 }
 
-/// Lets `write` fill a new file beside `path`, for its owner alone, and gives it that name when it is
-/// whole and durable. If anything fails, `path` is as it was and nothing is beside it.
+/// Lets `write` fill a new private file next to `path`, and renames it to `path` once it is complete and
+/// durable. If anything fails, `path` is unchanged and the new file is removed.
 pub fn write_file<T, E: From<FileError>>(
     path: &Path,
     overwrite: Overwrite,
@@ -46,7 +46,7 @@ pub fn write_file<T, E: From<FileError>>(
     beside.push(format!(".{}.new", std::process::id()));
     let beside = PathBuf::from(beside);
     let file = disk::create_private_file(&beside).map_err(failed)?;
-    let mut sink = Appended { file, buffer: Vec::new() };
+    let mut sink = BufferedAppender { file, buffer: Vec::new() };
     let done = write(&mut sink).and_then(|value| {
         sink.flush().and_then(|()| disk::sync(&sink.file)).map_err(failed)?;
         place(&beside, path, overwrite)?;
@@ -59,7 +59,7 @@ pub fn write_file<T, E: From<FileError>>(
             Ok(value)
         }
         Err(error) => {
-            // What cannot be cleared away is a file of a name that tells where it comes from.
+            // If it cannot be removed, its name shows where it comes from.
             drop(disk::remove_store_file(&beside));
             Err(error)
         }
@@ -75,7 +75,7 @@ fn place(beside: &Path, path: &Path, overwrite: Overwrite) -> Result<(), FileErr
                 let (new, old) = (beside.as_os_str().as_bytes(), path.as_os_str().as_bytes());
                 match disk::exchange(CWD, new, CWD, old) {
                     Ok(()) => disk::remove_store_file(beside).map_err(failed),
-                    // A file system that cannot exchange: for a moment there is neither.
+                    // The file system cannot exchange names: for a moment `path` does not exist.
                     Err(_) => disk::remove_store_file(path)
                         .and_then(|()| disk::place_private_file(beside, path))
                         .map_err(failed),
@@ -86,13 +86,13 @@ fn place(beside: &Path, path: &Path, overwrite: Overwrite) -> Result<(), FileErr
     }
 }
 
-/// Appends in pieces of a size that is worth a system call.
-struct Appended {
+/// Collects writes until a system call is worth it.
+struct BufferedAppender {
     file: File,
     buffer: Vec<u8>,
 }
 
-impl Write for Appended {
+impl Write for BufferedAppender {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         const WORTH: usize = 1 << 20;
         self.buffer.extend_from_slice(bytes);

@@ -1,7 +1,7 @@
-//! Appends a bundle to the log of this workspace, as a detour: from what stands on disk to the
-//! bundle's first tree, through its changes, and back to what stands on disk.
+//! Appends a bundle to the log of this workspace, as a detour: from the files on disk to the bundle's first
+//! tree, through its changes, and back to the files on disk.
 //!
-//! No file is touched. The log's last word on every path is what it was, and the points of the
+//! No file is touched. The last entry of every path in the log stays the same, and the points of the
 //! bundle are positions on the way. All of it is one commit.
 
 use std::collections::hash_map::Entry as Slot;
@@ -16,27 +16,27 @@ use super::bundle::{BundleError, BundleFile, Piece};
 use super::imported::{import_name, import_of, session_name};
 use crate::ambient::Ambient;
 use crate::lock::Hold;
-use crate::record::{RecordError, drain_inbox, look_at_paths, survey};
+use crate::record::{RecordError, drain_inbox, look_at_paths, scan_locked};
 use crate::rewind::RewindError;
 use crate::rewind::recover_locked;
 use crate::workspace::Workspace;
 use crate::worktree::index::Index;
 
-/// Whether it is done, or only told.
+/// Whether to import, or only to report what would be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trial {
+pub enum ImportMode {
     DryRun,
     ForReal,
 }
 
-/// What was added to this workspace.
+/// What an import added to this workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportReport {
     pub points: Vec<ImportedPoint>,
     pub sessions: Vec<ImportedSession>,
-    /// Of the bundle. The log has more: those that lead there and back.
+    /// Changes of the bundle. The log gets more: those that lead there and back.
     pub changes: usize,
-    /// That were not here already.
+    /// Contents that the store did not have yet.
     pub blobs: usize,
     /// Points that were made when an agent saved its state: the state is not in the bundle.
     pub steps: usize,
@@ -45,10 +45,10 @@ pub struct Imported {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedPoint {
     pub id: PointId,
-    /// Its id where it comes from.
+    /// Its id in the workspace it comes from.
     pub was: PointId,
     pub label: Option<String>,
-    /// The label it had, if that is taken here.
+    /// Its original label, if that is taken here.
     pub wanted_label: Option<String>,
     pub description: String,
     pub message_ids: Vec<String>,
@@ -57,8 +57,8 @@ pub struct ImportedPoint {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedSession {
     pub id: SessionId,
-    /// Its name where it comes from; `None`: it stands for the import itself, and has the points that
-    /// were made by hand.
+    /// Its name in the workspace it comes from; `None`: it represents the import itself and has the
+    /// manual points.
     pub was: Option<SessionId>,
 }
 
@@ -76,20 +76,20 @@ pub enum ImportError {
     Store(#[from] StoreError),
 }
 
-/// Imports, or tells what that would add. If it fails, no change, point or session was added.
+/// Imports, or reports what that would add. If it fails, no change, point or session was added.
 pub fn import(
     workspace: &mut Workspace,
     bundle: &BundleFile,
-    trial: Trial,
-) -> Result<Imported, ImportError> {
+    trial: ImportMode,
+) -> Result<ImportReport, ImportError> {
     let Some(_lock) = workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)? else {
         return Err(ImportError::Locked);
     };
     recover_locked(workspace)?;
     drain_inbox(workspace)?;
-    survey(workspace)?;
+    scan_locked(workspace)?;
     let paths = paths(&bundle.piece);
-    if trial == Trial::ForReal {
+    if trial == ImportMode::ForReal {
         let latest = workspace.store.latest_of(&paths)?;
         let unseen = paths.iter().zip(latest).filter(|(_, latest)| latest.is_none());
         let unseen: Vec<WorkPath> = unseen.map(|(path, _)| path.clone()).collect();
@@ -99,7 +99,7 @@ pub fn import(
     for digest in bundle.digests() {
         blobs += usize::from(!workspace.store.has(digest)?);
     }
-    if trial == Trial::ForReal {
+    if trial == ImportMode::ForReal {
         keep_blobs(workspace, bundle)?;
     }
     let names = Names::new(&*workspace.store, &workspace.ambient, &bundle.piece)?;
@@ -110,7 +110,7 @@ pub fn import(
         let entry = |latest: Option<Change>| latest.map_or(Entry::Absent, |change| change.after);
         let present = paths.iter().cloned().zip(latest.into_iter().map(entry)).collect();
         let imported = names.imported(&bundle.piece, blobs);
-        if trial == Trial::DryRun {
+        if trial == ImportMode::DryRun {
             return Ok(imported);
         }
         let writes = detour(&bundle.piece, &present, &names, head, now);
@@ -119,7 +119,7 @@ pub fn import(
             Err(StoreError::Moved) => {}
             Err(error) => return Err(error.into()),
             Ok(head) => {
-                // What stands at every path is what stood there before, and need not be read again.
+                // Every path has the same entry as before and need not be read again.
                 index.stamp = head.seq;
                 drop(index.save(&workspace.index_file()));
                 return Ok(imported);
@@ -128,13 +128,13 @@ pub fn import(
     }
 }
 
-/// What an import would add to a folder that has no history yet. All contents are new there.
-pub fn would_import(bundle: &BundleFile, ambient: &Ambient) -> Result<Imported, ImportError> {
+/// What an import would add to a folder without history, where all contents are new.
+pub fn would_import(bundle: &BundleFile, ambient: &Ambient) -> Result<ImportReport, ImportError> {
     let names = Names::new(&MemoryStore::new(), ambient, &bundle.piece)?;
     Ok(names.imported(&bundle.piece, bundle.digests().count()))
 }
 
-/// Every path that the piece says anything of, once.
+/// Every path in the piece, once.
 fn paths(piece: &Piece) -> Vec<WorkPath> {
     let named = piece.base.iter().map(|(path, _)| path);
     let changed = piece.changes.iter().map(|change| &change.path);
@@ -152,10 +152,10 @@ fn keep_blobs(workspace: &mut Workspace, bundle: &BundleFile) -> Result<(), Impo
     )
 }
 
-// --- what things are called here ----------------------------------------------------------------
+// --- names in this workspace --------------------------------------------------------------------
 
 struct Names {
-    /// Stands for the import itself, if points made by hand need it.
+    /// Represents the import itself, if manual points need it.
     import: Option<SessionId>,
     sessions: HashMap<SessionId, SessionId>,
     turns: HashMap<TurnId, TurnId>,
@@ -209,7 +209,7 @@ impl Names {
             points.insert(point.id, id);
             if let Some(label) = &point.label {
                 let mut free = label.clone();
-                // Where the last of that name ended: a bundle may have it thousands of times.
+                // Continue from the last number: a bundle may have the same label thousands of times.
                 let number = numbers.entry(label).or_insert(2);
                 while !used.insert(free.clone()) {
                     free = format!("{label}-{number}");
@@ -229,7 +229,7 @@ impl Names {
         self.sessions.get(old).expect("a checked bundle has every session it names").clone()
     }
 
-    /// An author as this workspace knows it. Who sat there is nobody here.
+    /// An author as this workspace knows it. The person who worked there is not the user here.
     fn author(&self, author: &Author) -> Author {
         match author {
             Author::Agent { session, turn, call, tool } => Author::Agent {
@@ -248,7 +248,7 @@ impl Names {
         }
     }
 
-    fn imported(&self, piece: &Piece, blobs: usize) -> Imported {
+    fn imported(&self, piece: &Piece, blobs: usize) -> ImportReport {
         let points = piece.points.iter().map(|point| {
             let label = self.labels.get(&point.id).cloned();
             ImportedPoint {
@@ -265,7 +265,7 @@ impl Names {
             id: self.session(&session.id),
             was: Some(session.id.clone()),
         });
-        Imported {
+        ImportReport {
             points: points.collect(),
             sessions: import.chain(sessions).collect(),
             changes: piece.changes.len(),
@@ -277,8 +277,8 @@ impl Names {
 
 // --- the detour ---------------------------------------------------------------------------------
 
-/// All that is committed. Pure. Nothing of it comes from the future: whoever looks for what is old
-/// would take this workspace's clock for wrong.
+/// All writes of the commit. Pure. No time in it is later than now, or a clean-up would take this workspace's
+/// clock for wrong.
 fn detour(
     piece: &Piece,
     present: &BTreeMap<WorkPath, Entry>,
@@ -290,9 +290,9 @@ fn detour(
     let base: HashMap<&WorkPath, Entry> =
         piece.base.iter().map(|(path, entry)| (path, masked(entry))).collect();
     let mut state: BTreeMap<&WorkPath, Entry> = BTreeMap::new();
-    for (path, stands) in present {
+    for (path, present_entry) in present {
         let entry = base.get(path).cloned().unwrap_or(Entry::Absent);
-        log.lead(path, stands, &entry, now);
+        log.lead(path, present_entry, &entry, now);
         state.insert(path, entry);
     }
     let mut points = piece.points.iter().peekable();
@@ -300,7 +300,7 @@ fn detour(
     for seq in (0..=piece.changes.len() as u64).map(Seq) {
         if let Some(change) = seq.0.checked_sub(1).map(|at| &piece.changes[at as usize]) {
             let (before, after) = (masked(&change.before), masked(&change.after));
-            // Two entries that differed only in what is masked.
+            // The two entries differed only in masked bits.
             if before != after {
                 state.insert(&change.path, after.clone());
                 let number = |old: &Seq| numbers.get(old).copied();
@@ -325,8 +325,8 @@ fn detour(
             }));
         }
     }
-    for (path, stands) in present {
-        log.lead(path, &state[path], stands, now);
+    for (path, present_entry) in present {
+        log.lead(path, &state[path], present_entry, now);
     }
     log.writes
 }
@@ -351,7 +351,7 @@ fn sessions_and_turns(piece: &Piece, names: &Names, now: Timestamp) -> Vec<Write
             id: names.session(&session.id),
             parent: parent.or_else(|| names.import.clone()),
             started_at: session.started_at.min(now),
-            // Nobody goes on with it here.
+            // It does not continue in this workspace.
             ended_at: Some(session.ended_at.unwrap_or(now).min(now)),
             ..session.clone()
         }));
@@ -379,7 +379,7 @@ impl Log {
         self.writes.push(Write::Change(Change { seq: self.seq, ..change }));
     }
 
-    /// Goes from one entry of a path to another, if they differ.
+    /// Appends a change from one entry of a path to another, if they differ.
     fn lead(&mut self, path: &WorkPath, from: &Entry, to: &Entry, time: Timestamp) {
         if from != to {
             self.append(Change {
@@ -398,7 +398,7 @@ impl Log {
     }
 }
 
-/// Without the bits that give a program its owner's rights.
+/// Without set-id and sticky bits.
 fn masked(entry: &Entry) -> Entry {
     const PLAIN: u32 = 0o777;
     match entry {
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_along_has_plain_modes_and_no_time_to_come() {
+    fn imported_changes_have_plain_modes_and_no_future_times() {
         let file = |mode| Entry::File { digest: Digest::of(b""), size: 0, mode };
         let path = WorkPath::new("tool").expect("a plain path");
         let change = |seq, before, after, cancels| Change {
@@ -456,7 +456,7 @@ mod tests {
         let piece = Piece {
             base: vec![(path.clone(), file(0o10_4755))],
             changes: vec![
-                // Here this changes nothing.
+                // Without the masked bits this changes nothing.
                 change(1, 0o10_4755, 0o755, Vec::new()),
                 change(2, 0o755, 0o2700, Vec::new()),
                 change(3, 0o2700, 0o644, vec![Seq(1), Seq(2)]),

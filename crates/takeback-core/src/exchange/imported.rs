@@ -1,7 +1,7 @@
-//! What tells an imported session from one of this workspace: its name.
+//! Imported sessions are recognised by their names.
 //!
-//! `imported-<8 hex digits>` stands for an import, and `imported-<8 hex digits>-<old name>` for a
-//! session that came with it. No agent of this workspace did what such a session did.
+//! `imported-<8 hex digits>` represents an import, and `imported-<8 hex digits>-<old name>` a session
+//! that came with it. Such a session did its work in another workspace.
 
 use takeback_store::{Author, Point, SessionId};
 
@@ -15,12 +15,12 @@ pub(crate) fn import_name(number: u32) -> SessionId {
     SessionId(format!("{PREFIX}{number:08x}"))
 }
 
-/// What a session is called here that was called `old` where it comes from.
+/// The name in this workspace of a session that was called `old` where it comes from.
 pub(crate) fn session_name(import: &SessionId, old: &SessionId) -> SessionId {
     SessionId(format!("{import}-{old}"))
 }
 
-/// The name of the import that brought this session; `None`: it is one of this workspace.
+/// The name of the import that brought this session; `None`: it belongs to this workspace.
 pub(crate) fn import_of(session: &SessionId) -> Option<SessionId> {
     let rest = after_import(&session.0)?;
     Some(SessionId(session.0[..session.0.len() - rest.len()].to_owned()))
@@ -34,10 +34,10 @@ fn after_import(name: &str) -> Option<&str> {
     (whole && hex).then_some(rest)
 }
 
-/// What an imported session was called where its work was done, however often it was imported since;
-/// empty for the one that stands for an import. `None`: it is one of this workspace.
+/// The name of an imported session in the workspace where it did its work, however often it was imported
+/// since; empty for the session that represents an import. `None`: it belongs to this workspace.
 #[must_use]
-pub fn name_there(session: &SessionId) -> Option<&str> {
+pub fn original_name(session: &SessionId) -> Option<&str> {
     let mut rest = after_import(&session.0)?;
     loop {
         let name = rest.strip_prefix('-').unwrap_or(rest);
@@ -48,7 +48,7 @@ pub fn name_there(session: &SessionId) -> Option<&str> {
     }
 }
 
-/// Whether nobody here can have written it: only sessions that were imported.
+/// Whether only imported sessions can have written it.
 pub(crate) fn is_imported(author: &Author) -> bool {
     let sessions = author.sessions();
     !sessions.is_empty() && sessions.iter().all(|session| import_of(session).is_some())
@@ -58,15 +58,15 @@ pub(crate) fn is_imported_point(point: &Point) -> bool {
     point.session.as_ref().is_some_and(|session| import_of(session).is_some())
 }
 
-/// Whether what comes after `point` is told up to `next`: both are of this workspace, or `next` is,
-/// or one import brought both.
+/// Whether the changes after `point` are listed up to `next`: both belong to this workspace, or `next`
+/// does, or the same import brought both.
 #[must_use]
-pub fn same_story(point: &Point, next: &Point) -> bool {
+pub fn same_timeline(point: &Point, next: &Point) -> bool {
     let import = |point: &Point| point.session.as_ref().and_then(import_of);
     import(next).is_none_or(|brought| import(point) == Some(brought))
 }
 
-/// Whether these changes of a path are nothing but the way into an import and back.
+/// Whether these changes of a path are only the way into an import and back.
 #[must_use]
 pub fn is_detour(history: &PathHistory) -> bool {
     let brought = |author: &Author| *author == Author::Import || is_imported(author);
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_imports_are_taken_for_such() {
+    fn only_names_of_imports_are_recognised() {
         let import = import_name(0xab);
         assert_eq!(import, SessionId::from("imported-000000ab"));
         let session = session_name(&import, &SessionId::from("s é"));
@@ -92,7 +92,7 @@ mod tests {
             ["", "s", "imported-", "imported-000000a", "imported-000000abc", "imported-é00000ab"]
         {
             assert_eq!(import_of(&SessionId::from(own)), None, "{own}");
-            assert_eq!(name_there(&SessionId::from(own)), None, "{own}");
+            assert_eq!(original_name(&SessionId::from(own)), None, "{own}");
         }
     }
 
@@ -102,8 +102,8 @@ mod tests {
         let once = session_name(&import_name(1), &session);
         let twice = session_name(&import_name(2), &once);
         let by_hand = session_name(&import_name(2), &import_name(1));
-        let names = [&once, &twice, &by_hand].map(name_there);
+        let names = [&once, &twice, &by_hand].map(original_name);
         assert_eq!(names, [Some("s-1"), Some("s-1"), Some("")]);
-        assert_eq!(name_there(&import_name(3)), Some(""));
+        assert_eq!(original_name(&import_name(3)), Some(""));
     }
 }

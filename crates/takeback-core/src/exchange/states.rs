@@ -1,17 +1,17 @@
-//! Agents' states are not part of a bundle: which of them an export leaves behind.
+//! Counts the agents' states that an export leaves behind: a bundle has none.
 
 use takeback_store::{SessionId, StateError, States, StoreError};
 
 use super::export::Selection;
 
-/// Checkpoints of agents that belong to what was exported, and are not in the bundle.
+/// Agents' checkpoints that belong to the exported points and are not in the bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StatesLeftOut {
     pub executions: usize,
     pub checkpoints: u64,
 }
 
-/// Of the points in `selection`. `None`: the states cannot be read.
+/// Those of the points in `selection`. `None`: the states cannot be read.
 pub(super) fn left_out(states: &dyn States, selection: &Selection) -> Option<StatesLeftOut> {
     match count(states, selection) {
         // Nothing was ever saved.
@@ -41,7 +41,7 @@ fn count(states: &dyn States, selection: &Selection) -> Result<StatesLeftOut, St
             left_out.checkpoints += execution.checkpoints;
         }
     }
-    // Whose these are is not known.
+    // Their owner is unknown.
     if *selection == Selection::Everything {
         left_out.checkpoints += all.damaged.len() as u64;
     }

@@ -1,5 +1,5 @@
-//! The copies of files that a session's calls had kept: what stood at a path when a turn first named or
-//! changed it. Nothing is stored for them: calls and changes are in the log, and so are the contents.
+//! File checkpoints: the entry at a path when a turn first named or changed it. They are derived from the
+//! calls, changes and contents in the log; nothing else is stored for them.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -11,7 +11,7 @@ use takeback_store::{
 
 use crate::record::recorded_as;
 
-/// The name of a copy: one turn, one path. It is the same from the moment the copy is kept.
+/// The id of a file checkpoint: one turn, one path. It never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileCheckpointId(pub u64);
 
@@ -31,7 +31,7 @@ impl fmt::Display for FileCheckpointId {
     }
 }
 
-/// What stood at a path when a session's turn first named or changed it.
+/// The entry at a path when a session's turn first named or changed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileCheckpoint {
     pub id: FileCheckpointId,
@@ -46,14 +46,14 @@ pub struct FileCheckpoint {
 }
 
 impl FileCheckpoint {
-    /// Whether it can be brought back: its contents were kept, or there was nothing.
+    /// Whether it can be restored: its contents were saved, or nothing existed.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         !matches!(self.original, Entry::NotCaptured { .. } | Entry::Unknown)
     }
 }
 
-/// All of a session's, oldest first.
+/// All file checkpoints of a session, oldest first.
 pub fn file_checkpoints(
     store: &dyn Store,
     session: &SessionId,
@@ -65,9 +65,8 @@ pub fn file_checkpoints(
     collect(store, &session, &calls, &changes)
 }
 
-/// What is kept of the paths that a call named, in their order: the names of the copies that
-/// [`file_checkpoints`] lists. Of what could not be kept there is none, nor of a call that is not in the
-/// log yet.
+/// The ids, as [`file_checkpoints`] lists them, of the paths that a call named, in their order. Without those
+/// that could not be saved; empty for a call that is not in the log yet.
 pub fn kept_for_call(
     store: &dyn Store,
     session: &SessionId,
@@ -87,7 +86,7 @@ pub fn kept_for_call(
     Ok(kept)
 }
 
-/// The copies that `calls` had kept, and those of what the session changed without naming it.
+/// The file checkpoints of `calls`, and those of paths that the session changed without naming them.
 fn collect(
     store: &dyn Store,
     session: &SessionId,
@@ -112,7 +111,7 @@ fn collect(
             firsts.push((call.opened_at, call.turn, path, entry_at_start(call, changes)));
         }
     }
-    // By time alone: what was found at one time is in the order of the log, before the copies.
+    // Stable, by time alone: changes found at the same time stay in log order, before the calls' paths.
     firsts.sort_by_key(|(time, ..)| *time);
     let mut seen = HashSet::new();
     let mut messages: HashMap<TurnId, Option<String>> = HashMap::new();
@@ -135,11 +134,11 @@ fn collect(
     Ok(copies)
 }
 
-/// What stood at a path when a call that names it began: what the first change since found there, else
-/// what the last one left. A path of which the log says nothing was looked at, and was not there.
+/// The entry at a path when a call that names it began: what the first change since found there, else
+/// what the last one before left. A path that is not in the log was looked at and was absent.
 fn entry_at_start(call: &Call, changes: &[&Change]) -> Entry {
     let is_since = |change: &&&Change| match &change.author {
-        // What the call itself did may carry the time at which it began.
+        // A change by the call itself may have the time at which the call began.
         Author::Agent { session, turn, call: id, .. }
             if (session, *turn, id) == (&call.session, call.turn, &call.id) =>
         {

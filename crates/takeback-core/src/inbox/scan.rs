@@ -1,7 +1,7 @@
-//! `inbox/scan`: files are left to read, for which an event left no time.
+//! `inbox/scan`: the mark that files are left to read, because an event had no time for them.
 //!
-//! The process that reads them has the file locked, writes into it how far it is, and removes it when nothing is
-//! left. There is at most one; a file without a lock waits for a process that has the time.
+//! The process that reads them locks the file, writes its progress into it, and removes it when nothing
+//! is left. There is at most one; a file without a lock waits for a process that has the time.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -11,17 +11,17 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use takeback_store::{StoreError, disk};
 
-use super::{Inbox, if_there, try_share};
+use super::{Inbox, if_exists, try_share};
 use crate::lock::is_named;
 
-/// The right to read what is left. Dropped before [`Self::done`], it waits for another process.
+/// A claim on reading the remaining files. Dropped before [`Self::done`], they wait for another process.
 #[derive(Debug)]
 pub struct BackgroundScan {
     file: File,
     path: PathBuf,
 }
 
-/// How far a scan is.
+/// The progress of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ScanProgress {
     /// Bytes that have been read.
@@ -31,7 +31,7 @@ pub struct ScanProgress {
 }
 
 impl Inbox {
-    /// Says that files are left to read.
+    /// Notes that files are left to read.
     pub(crate) fn request_scan(&self) -> Result<(), StoreError> {
         disk::make_private_folder(&self.folder)
             .and_then(|()| disk::open_private_file(&self.scan_file()))
@@ -41,15 +41,15 @@ impl Inbox {
 
     /// Whether files are left to read, and no process reads them.
     pub fn wants_scan(&self) -> Result<bool, StoreError> {
-        let file = if_there(File::open(self.scan_file()));
+        let file = if_exists(File::open(self.scan_file()));
         let is_free = file.and_then(|file| file.map_or(Ok(false), |file| try_share(&file)));
         is_free.map_err(self.failed("looking for a scan"))
     }
 
-    /// How far a process is that reads what was left; `None`: there is none.
+    /// The progress of the process that reads the remaining files; `None`: no process does.
     pub fn scan_progress(&self) -> Result<Option<ScanProgress>, StoreError> {
         let read = || {
-            let Some(file) = if_there(File::open(self.scan_file()))? else { return Ok(None) };
+            let Some(file) = if_exists(File::open(self.scan_file()))? else { return Ok(None) };
             if try_share(&file)? {
                 return Ok(None);
             }
@@ -60,11 +60,11 @@ impl Inbox {
         read().map_err(self.failed("looking for a scan"))
     }
 
-    /// `None`: another process reads what is left, or nothing is.
+    /// `None`: another process reads the remaining files, or there are none.
     pub fn claim_scan(&self) -> Result<Option<BackgroundScan>, StoreError> {
         let path = self.scan_file();
         let claim = || {
-            let file = if_there(File::options().read(true).append(true).open(&path))?;
+            let file = if_exists(File::options().read(true).append(true).open(&path))?;
             let Some(file) = file else { return Ok(None) };
             match file.try_lock() {
                 Ok(()) => {

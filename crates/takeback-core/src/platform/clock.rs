@@ -5,14 +5,14 @@ use rustix::time::ClockId;
 /// The longest tick of a kernel's clock (100 Hz), in nanoseconds.
 pub(crate) const FILE_TIME_TICK: i64 = 10_000_000;
 
-/// The time, in nanoseconds, that the kernel would give to a file changed now. File times move in ticks
+/// The time, in nanoseconds, that a file changed now would get from the kernel. File times move in ticks
 /// of at most [`FILE_TIME_TICK`]: two writes within a tick leave the same times.
 pub(crate) fn file_time_now() -> i64 {
     let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
     now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
 }
 
-/// What it takes to turn the start time of a process into a time of day.
+/// Converts the start time of a process to a time of day.
 pub(crate) struct ProcessClock {
     pub(crate) now: i64,
     since_boot: i64,

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 
-/// What an opened folder is for.
+/// What a folder is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// To reach what is in it; needs no permission to read the folder.
@@ -70,7 +70,7 @@ pub(crate) fn open_beneath(
     open(at.as_ref().map_or(from, OwnedFd::as_fd), rest, access)
 }
 
-/// What the kernel takes in one call, without the zero byte at its end.
+/// The longest path the kernel accepts in one call, without the zero byte at its end.
 const LONGEST_PATH: usize = 4095;
 
 /// Whether [`open_beneath`] failed because the kernel is too old for it, or a sandbox forbids it.

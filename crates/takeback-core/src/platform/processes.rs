@@ -1,11 +1,11 @@
-//! What the kernel says of running processes (`/proc`). Every answer may be out of date when it
-//! arrives: a process may have ended, and its number may belong to another one.
+//! Running processes, as `/proc` shows them. Every answer may be out of date when it arrives: the process may
+//! have ended, and its number may belong to another one.
 
 use std::path::PathBuf;
 
 /// One process.
 pub(crate) struct ProcessStat {
-    /// Of its program, cut off after 15 bytes, unless it has given itself another.
+    /// The name of its program, cut off after 15 bytes, unless the process has set another.
     pub(crate) name: String,
     /// 0: none.
     pub(crate) parent: u32,
@@ -15,9 +15,9 @@ pub(crate) struct ProcessStat {
     pub(crate) started: u64,
 }
 
-/// `None`: no such process, or it has ended and its parent has not asked how.
+/// `None`: no such process, or a zombie.
 pub(crate) fn stat_of(pid: u32) -> Option<ProcessStat> {
-    // A name is any bytes.
+    // A name may be any bytes.
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     // The name is in parentheses and may contain more of them.
@@ -31,13 +31,13 @@ pub(crate) fn stat_of(pid: u32) -> Option<ProcessStat> {
     runs.then(|| ProcessStat { name: name.to_owned(), parent, group, session, started })
 }
 
-/// The numbers of all processes; empty if the kernel does not say.
+/// The ids of all processes; empty if they cannot be listed.
 pub(crate) fn all() -> Vec<u32> {
     let Ok(names) = std::fs::read_dir("/proc") else { return Vec::new() };
     names.filter_map(|name| name.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The processes that a process started and that have not ended; `None`: the kernel does not say.
+/// The live processes that a process started; `None`: unknown.
 #[must_use]
 pub fn children_of(pid: u32) -> Option<Vec<u32>> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
@@ -64,7 +64,7 @@ pub(crate) fn working_folder_of(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }
 
-/// Text that differs after every start of the machine: process numbers and ticks since boot come again.
+/// Text that differs after every boot: process ids and ticks since boot repeat.
 pub(crate) fn boot_id() -> Vec<u8> {
     let id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim_ascii().to_vec()

@@ -1,4 +1,4 @@
-//! Folders for which the kernel queues what happens in them (inotify).
+//! Folders whose changes the kernel queues (inotify).
 //!
 //! Everything that a call changed before it returned is in the queue by then, except stores through a
 //! memory map, which arrive when the map is closed.
@@ -26,7 +26,7 @@ pub(crate) struct WatchId(i32);
 /// Why a folder is not watched.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WatchError {
-    /// This one must not be.
+    /// No permission for this folder.
     Forbidden,
     /// The kernel lets this user watch no more folders.
     Limit,
@@ -41,7 +41,7 @@ pub(crate) enum WatchEvent {
     Name {
         watch: WatchId,
         name: Vec<u8>,
-        /// The name came, went, or names something else.
+        /// The name was created or removed, or now refers to something else.
         renamed: bool,
         is_folder: bool,
     },

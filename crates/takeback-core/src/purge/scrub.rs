@@ -1,4 +1,4 @@
-//! Taking names out of texts and JSON.
+//! Removes names from texts and JSON.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use takeback_store::WorkPath;
 
-/// What stands in the place of a name.
+/// Replaces a name.
 const REPLACED: &str = "[purged]";
 
-/// Takes the names of what was purged out of texts.
+/// Removes the names of purged paths from texts.
 #[derive(Debug, Clone, Default)]
 pub struct Scrubber {
-    /// Paths as they stand in JSON: as text, and as base64 where they are not.
+    /// Paths as JSON has them: as text, or as base64 where they are not UTF-8.
     paths: BTreeSet<String>,
     /// What to look for in texts, the longest first.
     words: Vec<String>,
@@ -30,7 +30,7 @@ impl Scrubber {
             scrubber.paths.insert(String::from_utf8_lossy(bytes).into_owned());
             scrubber.paths.insert(STANDARD.encode(bytes));
             words.insert(String::from_utf8_lossy(bytes).into_owned());
-            // In a folder, too, a command names its files by their last part.
+            // A command that runs in the folder names its files by their last part.
             words.insert(String::from_utf8_lossy(one.file_name()).into_owned());
         }
         words.insert(String::from_utf8_lossy(path.as_bytes()).into_owned());
@@ -39,7 +39,7 @@ impl Scrubber {
         scrubber
     }
 
-    /// The text without the names; `None`: none is in it.
+    /// The text without the names; `None`: it has none.
     #[must_use]
     pub fn text(&self, text: &str) -> Option<String> {
         let mut clean = text.to_owned();
@@ -49,8 +49,8 @@ impl Scrubber {
         (clean != text).then_some(clean)
     }
 
-    /// JSON without what is about the paths, and without their names elsewhere. `None`: it is about
-    /// others alone, or no JSON.
+    /// The JSON without items about the paths, and without their names elsewhere. `None`: it does not
+    /// mention them, or is not JSON.
     #[must_use]
     pub fn json(&self, json: &str) -> Option<String> {
         let mut value: Value = serde_json::from_str(json).ok()?;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn names_go_and_longer_words_stay() {
+    fn names_are_replaced_and_longer_words_stay() {
         let text = "cat /home/me/conf/.env; cd conf && cat .env; vi prod.env config";
         let clean = scrubber().text(text).expect("names are in it");
         assert_eq!(clean, "cat /home/me/[purged]; cd [purged] && cat [purged]; vi prod.env config");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn json_loses_what_is_about_the_paths() {
+    fn json_loses_items_about_the_paths() {
         let json = r#"{"steps":[{"path":"conf/.env","n":1},{"path":"a","one_with":"conf/.env"}],
             "restoredFiles":["conf/.env","b"],"notes":[{"filePath":"conf","reason":"x"}]}"#;
         let clean = scrubber().json(json).expect("it is about them");

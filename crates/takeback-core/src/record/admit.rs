@@ -1,5 +1,5 @@
-//! The first phase of recording: waits for the events that come before this one and records late ones.
-//! An event that cannot wait that long goes into the inbox itself.
+//! The first phase of recording: waits for the events that come before this one and records late ones. An
+//! event that cannot wait that long goes into the inbox.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
 
 /// Permission to record an event, and the time there is for it.
-pub(super) struct Admitted {
+pub(super) struct RecordPermit {
     _lock: Lock,
     pub(super) budget: Budget,
 }
@@ -23,7 +23,7 @@ pub(super) struct Admitted {
 pub(super) fn admit(
     workspace: &mut Workspace,
     event: &AgentEvent,
-) -> Result<Admitted, RecordError> {
+) -> Result<RecordPermit, RecordError> {
     pass_barrier(workspace, event)?;
     let patience = Patience::starting_now(workspace.limits.recorder_patience);
     let lock = lock_shared(workspace, patience.left())?;
@@ -31,7 +31,7 @@ pub(super) fn admit(
     workspace.store.set_busy_timeout(Some(patience.left_for_a_commit()))?;
     drain(workspace, patience.left(), budget)?;
     workspace.store.set_busy_timeout(Some(patience.left_for_a_commit()))?;
-    Ok(Admitted { _lock: lock, budget })
+    Ok(RecordPermit { _lock: lock, budget })
 }
 
 /// As [`admit`], for a command, which has no deadline.

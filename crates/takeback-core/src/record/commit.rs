@@ -165,7 +165,7 @@ fn attribute(
                 continue;
             }
             Some(GapVerdict::MadeBy(author, evidence)) => (author, evidence),
-            // It came into scope; that says nothing about who made it.
+            // It came into scope; its author is unknown.
             None if is_first_seen => (Author::Human, Evidence::Named),
             None => active.author_of(found),
         };

@@ -9,9 +9,9 @@ use super::RecordError;
 use crate::progress::Work;
 use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
-use crate::worktree::index::{Index, Known};
-use crate::worktree::scan::{Ask, Extent, ScanError, scan};
-use crate::worktree::scope::Distrusted;
+use crate::worktree::index::{Index, KnownName};
+use crate::worktree::scan::{Extent, ScanError, ScanRequest, scan};
+use crate::worktree::scope::DistrustedRules;
 
 /// Files to read and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,7 +27,7 @@ pub(super) fn to_read(workspace: &Workspace, before: &Index) -> Result<Amount, S
         return Ok(Amount::default());
     }
     let work = workspace.ambient.begin(Work::Count, 0);
-    let ask = Ask {
+    let ask = ScanRequest {
         root: &workspace.root,
         before,
         options: &workspace.scope,
@@ -36,7 +36,7 @@ pub(super) fn to_read(workspace: &Workspace, before: &Index) -> Result<Amount, S
         counter: work.counter(),
         extent: Extent::Whole,
         kept: &HashSet::new(),
-        distrusted: &Distrusted::default(),
+        distrusted: &DistrustedRules::default(),
         stages: &HashSet::new(),
     };
     let scan = scan(&ask, &mut |_| {})?;
@@ -57,11 +57,11 @@ fn bytes_unread(index: &Index) -> u64 {
 }
 
 /// The size of a file whose bytes are still to be read.
-fn unread(known: &Known) -> Option<u64> {
+fn unread(known: &KnownName) -> Option<u64> {
     match known {
-        Known::Entry { entry: Entry::NotCaptured { reason }, fingerprint: Some(print), .. } => {
-            reason.may_be_captured_later().then_some(print.size)
-        }
+        KnownName::Entry {
+            entry: Entry::NotCaptured { reason }, fingerprint: Some(print), ..
+        } => reason.may_be_captured_later().then_some(print.size),
         _ => None,
     }
 }

@@ -314,8 +314,8 @@ fn close_lost_calls(
     }
 }
 
-/// The call as the author of the changes found at its end: it made them itself, whatever runs on from
-/// here. Changes of a background task stay in doubt.
+/// The call as the author of the changes found at its end: it made them itself, even if something it
+/// started still runs. Changes of a background task stay unclear.
 fn as_it_ran(ending: &Call, was_in_background: bool, time: Timestamp) -> Call {
     let state = match ending.state {
         _ if was_in_background => CallState::Background,
@@ -330,7 +330,7 @@ fn close_call(call: Call, outcome: Outcome, report: CallReport, time: Timestamp)
     let is_edit = !call.kind.paths().is_empty();
     let is_shell = matches!(call.kind, CallKind::Shell { .. });
     let state = match outcome {
-        // It waited for permission: changes made meanwhile may be the person's.
+        // It waited for permission: changes made during that time may be the person's.
         Outcome::Done | Outcome::Failed | Outcome::Interrupted if report.waited && is_shell => {
             CallState::CutOff
         }

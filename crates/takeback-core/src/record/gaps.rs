@@ -1,8 +1,8 @@
 //! Gaps: times during which a folder could not be read.
 //!
 //! After a gap, a file that has not changed since the gap began completes the change that recorded it as
-//! unreadable. Anything else happened during the gap: if calls ran meanwhile, the author is unclear; if
-//! none did, it is the person.
+//! unreadable. Anything else happened during the gap: if calls ran then, the author is unclear; if none
+//! did, it is the person.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};

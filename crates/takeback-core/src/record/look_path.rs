@@ -10,8 +10,8 @@ use super::RecordError;
 use crate::workspace::Workspace;
 use crate::worktree::Root;
 use crate::worktree::fingerprint::stat;
-use crate::worktree::index::{Index, Known};
-use crate::worktree::look::{Bytes, Looked, look};
+use crate::worktree::index::{Index, KnownName};
+use crate::worktree::look::{Bytes, LookResult, look};
 use crate::worktree::root::is_no_folder;
 use crate::worktree::scope::is_stage;
 
@@ -49,7 +49,8 @@ pub(super) fn is_unsaved_file(
     if !is_unsaved {
         return Ok(false);
     }
-    let Some(Known::Entry { fingerprint: Some(known), .. }) = scan.index(workspace)?.known(path)
+    let Some(KnownName::Entry { fingerprint: Some(known), .. }) =
+        scan.index(workspace)?.known(path)
     else {
         return Ok(false);
     };
@@ -58,7 +59,7 @@ pub(super) fn is_unsaved_file(
 }
 
 /// Whether the path has a file outside the scope, of which the log knows only that it changed. A rewind
-/// that asks about it is no reason to read it.
+/// does not read such a file.
 pub(super) fn is_uncovered_file(
     workspace: &Workspace,
     path: &WorkPath,
@@ -112,7 +113,7 @@ pub(super) fn look_within(
     });
     let Some(seen) = large else { return look_and_save(workspace, path, latest) };
     let known = match scan.index(workspace)?.known(path) {
-        Some(Known::Entry { entry, fingerprint: Some(fingerprint), .. }) => {
+        Some(KnownName::Entry { entry, fingerprint: Some(fingerprint), .. }) => {
             Some((entry, fingerprint))
         }
         _ => None,
@@ -138,16 +139,16 @@ pub(super) fn look_within(
 }
 
 /// Looks at a path inside or outside the workspace. A path that cannot be read is `NotCaptured`.
-fn look_in_tree(root: &Root, path: &WorkPath, mut bytes: Bytes<'_>) -> Looked {
+fn look_in_tree(root: &Root, path: &WorkPath, mut bytes: Bytes<'_>) -> LookResult {
     let looked = match folder_of(root, path) {
         Ok(folder) => look(folder, path.file_name(), &mut bytes),
         // No such folder, or a link or file in its place: the path is absent.
         Err(error) if is_no_folder(&error) => {
-            Ok(Looked { entry: Entry::Absent, fingerprint: None })
+            Ok(LookResult { entry: Entry::Absent, fingerprint: None })
         }
         Err(error) => Err(error),
     };
-    let mut looked = looked.unwrap_or(Looked {
+    let mut looked = looked.unwrap_or(LookResult {
         entry: Entry::NotCaptured { reason: NotCapturedReason::Unreadable },
         fingerprint: None,
     });

@@ -19,11 +19,13 @@ use crate::watch::Look;
 use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
 use crate::worktree::fingerprint::stat;
-use crate::worktree::index::{Index, Known};
+use crate::worktree::index::{Index, KnownName};
 use crate::worktree::look::as_known;
-use crate::worktree::scan::{Ask, Extent, ObservedChange, Scan, ScanStats, Unreadable, scan};
-use crate::worktree::scope::{Distrusted, OWN_FOLDER, OutReason};
-use crate::worktree::write::{is_nobodys, stage_name, stages};
+use crate::worktree::scan::{
+    Extent, ObservedChange, Scan, ScanRequest, ScanStats, Unreadable, scan,
+};
+use crate::worktree::scope::{DistrustedRules, OWN_FOLDER, OutReason};
+use crate::worktree::write::{is_unclaimed, stage_name, stages};
 
 /// What a scan or a look found to differ from the log.
 pub(super) struct Observation {
@@ -89,7 +91,7 @@ impl Observation {
         let (index, look) = match &workspace.watched {
             Some(watched) => {
                 let (index, look) = watched.begin(workspace)?;
-                (index, Some(look.at_everything()))
+                (index, Some(look.of_whole_tree()))
             }
             None => (workspace.index()?, None),
         };
@@ -104,13 +106,15 @@ impl Observation {
         writers: Writers,
     ) -> Result<Self, RecordError> {
         let Amount { files, bytes } = to_read(workspace, index)?;
+        // Without an index this is the first scan. One that was killed has left contents that no change
+        // refers to: they need not be packed again.
         let kept = match index.least_folders() {
             0 => workspace.store.unreferenced()?.digests,
             _ => HashSet::new(),
         };
         let stages = own_stages(workspace)?;
         let work = workspace.ambient.begin_reading(files, bytes);
-        let ask = Ask {
+        let ask = ScanRequest {
             root: &workspace.root,
             before: index,
             options: &workspace.scope,
@@ -119,17 +123,22 @@ impl Observation {
             counter: work.counter(),
             extent: look.as_ref().map_or(Extent::Whole, Look::extent),
             kept: &kept,
-            distrusted: &Distrusted::default(),
+            distrusted: &DistrustedRules::default(),
             stages: &stages,
         };
+        // A scan applies rule files as they are. Only afterwards is it known which of them an agent
+        // wrote, so a second scan covers the names that only those exclude.
         let mut scan = scan_into(&ask, &mut *workspace.store)?;
         let distrusted = distrusted(&*workspace.store, index, &scan, writers)?;
         if !distrusted.is_empty() {
-            scan = scan_into(&Ask { distrusted: &distrusted, ..ask }, &mut *workspace.store)?;
+            scan =
+                scan_into(&ScanRequest { distrusted: &distrusted, ..ask }, &mut *workspace.store)?;
         }
-        if look.as_mut().is_some_and(|look| !look.takes_links(std::mem::take(&mut scan.linked))) {
+        // A hard link that the watcher did not know: its file may have changed under a name that was not
+        // scanned.
+        if look.as_mut().is_some_and(|look| !look.add_links(std::mem::take(&mut scan.linked))) {
             drop(work);
-            let look = look.map(Look::at_everything);
+            let look = look.map(Look::of_whole_tree);
             return Self::of_extent(workspace, index, look, budget, writers);
         }
         let first_seen = first_seen(&*workspace.store, &mut scan)?;
@@ -137,6 +146,8 @@ impl Observation {
             names_after_gap(&*workspace.store, &workspace.opened, index, &mut scan)?;
         workspace.opened.hide(&mut scan);
         Ok(Self {
+            // Not the present head: the scan was compared with the index, and `catch_up` adds what was
+            // committed since.
             base: index.stamp,
             found: scan.found,
             unreadable: scan.unreadable,
@@ -231,7 +242,8 @@ impl Observation {
     ) -> Result<Self, RecordError> {
         let is_covered = |path: &&WorkPath| {
             self.index.as_ref().is_some_and(|index| {
-                matches!(index.known(path), Some(Known::Entry { .. })) || index.proves_absent(path)
+                matches!(index.known(path), Some(KnownName::Entry { .. }))
+                    || index.proves_absent(path)
             })
         };
         let overwritten: Vec<WorkPath> =
@@ -278,7 +290,7 @@ impl Observation {
     }
 
     /// Moves the observation to a newer head of the log. Where another process recorded the same path
-    /// with another result, looks again: which of the two looks came last is not known.
+    /// with another result, looks again: which of the two looks was later is unknown.
     pub(super) fn catch_up(
         &mut self,
         workspace: &mut Workspace,
@@ -389,7 +401,7 @@ fn first_seen(store: &dyn Store, scan: &mut Scan) -> Result<HashSet<WorkPath>, S
 }
 
 /// Scans, and saves the contents it reads.
-fn scan_into(ask: &Ask<'_>, store: &mut dyn Store) -> Result<Scan, RecordError> {
+fn scan_into(ask: &ScanRequest<'_>, store: &mut dyn Store) -> Result<Scan, RecordError> {
     let mut failed = None;
     let mut unsaved = 0;
     let mut save = |blob: PackedBlob| {
@@ -416,7 +428,7 @@ fn own_stages(workspace: &Workspace) -> Result<HashSet<Vec<u8>>, StoreError> {
     // If they cannot be listed, the scan cannot see them either.
     for id in stages(&workspace.root).unwrap_or_default() {
         if workspace.store.rewind(id)?.is_some()
-            || is_nobodys(&workspace.root, id, &workspace.mark())
+            || is_unclaimed(&workspace.root, id, &workspace.mark())
         {
             own.insert(stage_name(id));
         }

@@ -17,6 +17,9 @@ use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
 
 /// What is on disk now, as far as the event needs it. Not for calls that touch nothing.
+///
+/// A path that the scan may not cover is looked at in addition, since a call that named it must not change it
+/// unseen: `calls.named` always, the event's own targets only before it writes them.
 pub(super) fn observe(
     workspace: &mut Workspace,
     arrival: &Arrival<'_>,
@@ -34,9 +37,12 @@ pub(super) fn observe(
     let new: Vec<WorkPath> =
         targets.iter().filter(|path| !calls.named.contains(path)).cloned().collect();
     let observation = match arrival.event {
+        // Too late to save: the edit may have overwritten these already, so what is there now is not the
+        // original.
         AgentEvent::BeforeTool { touches: CallTargets::Paths(_), .. } if is_late => {
             Observation::of_overwritten(workspace, targets)?
         }
+        // The common case, on the agent's critical path: no scan, only the named paths.
         AgentEvent::BeforeTool { touches: CallTargets::Paths(_), .. } if !calls.anything => {
             Observation::of_paths(workspace, &new, limit)?
         }
@@ -48,6 +54,7 @@ pub(super) fn observe(
                 observation.and_paths(workspace, &new, limit)?
             }
         }
+        // The paths of a finished edit are in `calls.named`.
         AgentEvent::AfterTool { .. } if !calls.anything => Observation::of_nothing(workspace)?,
         AgentEvent::SessionStart { .. } if calls.named.is_empty() && !calls.anything => {
             return Observation::of_nothing(workspace);
@@ -59,6 +66,7 @@ pub(super) fn observe(
         | AgentEvent::TurnEnd { .. }
         | AgentEvent::SessionEnd { .. } => Observation::of_tree(workspace, budget, writers)?,
     };
+    // Without a size limit: these are results of finished calls, and a rewind must be able to displace them.
     observation.and_paths(workspace, &calls.named, None)
 }
 
@@ -78,6 +86,8 @@ pub(super) struct SessionCalls {
 
 impl SessionCalls {
     pub(super) fn read(workspace: &Workspace, event: &AgentEvent) -> Result<Self, StoreError> {
+        // Read before the tree: a call that another process closes while the scan runs may still have
+        // written.
         let calls = workspace.store.live_calls()?.into_iter();
         let calls: Vec<Call> = calls.filter(|call| call.session == *event.session()).collect();
         let ends = learn_ends(workspace, &calls_without_end(&calls, event))?;

@@ -1,4 +1,4 @@
-//! What recording answers: an outcome, or why the event could not be recorded.
+//! The result of recording: an outcome, or why the event could not be recorded.
 
 use takeback_store::{NotCapturedReason, PointId, Seq, StoreError, WorkPath};
 

@@ -1,32 +1,31 @@
-//! Which files with rules an agent wrote, and what they said before that.
+//! Finds the rule files that an agent wrote, and their text before that.
 //!
-//! Asked only when a scan found new names that are kept out, for the files that keep them out: an agent
-//! that writes a rule does not hide what it makes.
+//! Needed only if a scan found new names that rules exclude: an agent cannot hide its own files by
+//! writing a rule.
 
 use takeback_store::{Author, CallKind, Change, Digest, Entry, Store, StoreError, WorkPath};
 
 use crate::worktree::index::Index;
 use crate::worktree::scan::Scan;
-use crate::worktree::scope::{Distrusted, EXCLUDE, MOST_RULES, has_rules, is_exclude};
+use crate::worktree::scope::{DistrustedRules, EXCLUDE, MOST_RULES, has_rules, is_exclude};
 
-/// Whose work a scan may find.
+/// The calls whose work a scan may find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
-    /// That of live calls in the store.
+    /// Live calls in the store.
     Live,
-    /// Also that of a call whose start was not reported.
+    /// Also a call whose start was not reported.
     Unreported,
 }
 
-/// The files with rules that are not to hide what `scan` found to be new. `before`: the index that it
-/// began with.
+/// The rule files that must not hide new names of `scan`. `before`: the index that it began with.
 pub(super) fn distrusted(
     store: &dyn Store,
     before: &Index,
     scan: &Scan,
     writers: Writers,
-) -> Result<Distrusted, StoreError> {
-    let mut distrusted = Distrusted::default();
+) -> Result<DistrustedRules, StoreError> {
+    let mut distrusted = DistrustedRules::default();
     if scan.judges.is_empty() {
         return Ok(distrusted);
     }
@@ -40,7 +39,7 @@ pub(super) fn distrusted(
     let latest = store.latest_of(&judges)?;
     for (path, latest) in judges.iter().zip(latest) {
         if is_exclude(path) {
-            // It is in no log: only the scan that sees it change knows of it.
+            // It is not in the log: only the scan that sees it change knows.
             let folder = path.as_bytes().strip_suffix(EXCLUDE).unwrap_or_default();
             let folder = folder.strip_suffix(b"/").unwrap_or(folder);
             let print = |index: &Index| index.folder(folder).and_then(|folder| folder.excludes);
@@ -69,7 +68,7 @@ pub(super) fn distrusted(
             Some(Entry::File { digest, size, .. }) if has_rules(path.as_bytes()) => {
                 distrusted.insert(path, text_of(store, &digest, size)?);
             }
-            // A manifest was there: no matter what is in it.
+            // A manifest existed: its text does not matter.
             Some(Entry::File { .. }) => {}
             _ => distrusted.insert(path, None),
         }
@@ -77,7 +76,7 @@ pub(super) fn distrusted(
     Ok(distrusted)
 }
 
-/// None: it is too large, or the store has lost it. Then it hides nothing.
+/// None: too large, or lost from the store. Then it hides nothing.
 fn text_of(store: &dyn Store, digest: &Digest, size: u64) -> Result<Option<Vec<u8>>, StoreError> {
     if size > MOST_RULES {
         return Ok(None);
@@ -88,19 +87,18 @@ fn text_of(store: &dyn Store, digest: &Digest, size: u64) -> Result<Option<Vec<u
     }
 }
 
-/// What a path was when no agent had written it since: before the agents' changes that came last.
-/// None: nothing is known of it.
+/// The entry of a path before the agents' latest changes. None: unknown.
 fn trusted_entry(history: &[Change]) -> Option<Entry> {
     let first = history.first()?;
     let mut seen: Vec<(&Entry, &Entry)> = vec![(&first.before, &first.before)];
     for change in history {
         let (_, last) = seen[seen.len() - 1];
         let trusted = match &change.author {
-            // It was there before anybody looked.
+            // It existed before the first scan.
             _ if change.before == Entry::Unknown => &change.after,
             Author::Agent { .. } | Author::Ambiguous { .. } | Author::Deleted => last,
             Author::Human | Author::Import => &change.after,
-            // What it brought back is whose it was before.
+            // A restored entry belongs to its original author.
             Author::Rewind { .. } => {
                 let earlier = seen.iter().rev().find(|(entry, _)| *entry == &change.after);
                 earlier.map_or(last, |(_, trusted)| trusted)

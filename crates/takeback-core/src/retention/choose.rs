@@ -1,4 +1,4 @@
-//! Which points, rewinds and sessions are no longer kept.
+//! Chooses the points, rewinds and sessions to drop.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -13,13 +13,12 @@ use crate::rewind::history::erased;
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Points of a session. Those made by hand count together as one, and so do those of all runs of
-    /// a command, each of which is a session of its own. Those with a label or a pin are not counted
-    /// and stay.
+    /// Points of a session. Manual points count as one session, and so do those of all runs of a command,
+    /// each of which is a session of its own. Points with a label or a pin do not count and stay.
     pub points_per_session: usize,
-    /// Days after which the data of an archived session goes.
+    /// Days after which the data of an archived session is dropped.
     pub archive_days: u32,
-    /// What the store may take on disk before further points go; 0: whatever it needs.
+    /// The size on disk above which more points are dropped; 0: unlimited.
     pub max_bytes: u64,
 }
 
@@ -29,20 +28,20 @@ impl Default for Policy {
     }
 }
 
-/// What goes, and the points that stay.
+/// What to drop, and the points that stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Drops {
-    /// Those of the list, and the safety points that go with them.
+    /// Listed points, and the safety points that are dropped with them.
     pub(super) points: BTreeSet<PointId>,
-    /// Those of the list alone, oldest first.
+    /// The listed points only, oldest first.
     pub(super) listed: Vec<PointId>,
     pub(super) rewinds: BTreeSet<RewindId>,
     pub(super) sessions: Vec<SessionId>,
-    /// Turns of these sessions that were over before then.
+    /// Turns of these sessions that had ended before this time.
     pub(super) turns: Vec<(SessionId, Timestamp)>,
     /// Oldest first.
     pub(super) kept: Vec<Point>,
-    /// Nothing that goes may stay in the store's files.
+    /// Nothing that is dropped may stay in the store's files.
     pub(super) expunges: bool,
 }
 
@@ -51,7 +50,7 @@ impl Drops {
         self.points.is_empty() && self.sessions.is_empty()
     }
 
-    /// All of one session.
+    /// Everything of one session.
     pub(super) fn of_session(store: &dyn Store, id: &SessionId) -> Result<Self, StoreError> {
         let points = store.points()?;
         let own = points.iter().filter(|point| point.session.as_ref() == Some(id));
@@ -60,8 +59,8 @@ impl Drops {
         Ok(Self { expunges: true, ..drops })
     }
 
-    /// These points of the list go, too.
-    pub(super) fn and(
+    /// Also drops these listed points.
+    pub(super) fn with_points(
         self,
         store: &dyn Store,
         more: impl IntoIterator<Item = PointId>,
@@ -70,7 +69,7 @@ impl Drops {
         Ok(Self::new(store.points()?, &store.rewinds()?, going, self.sessions))
     }
 
-    /// Adds the runs that have no point any more, nor a change that is kept: nobody goes on with one.
+    /// Adds runs without a point or a kept change: a run is never resumed.
     pub(super) fn add_unnamed_runs(
         &mut self,
         store: &dyn Store,
@@ -105,8 +104,8 @@ impl Drops {
         Ok(())
     }
 
-    /// Adds the rewinds that hold what the sessions did, with their safety points. Answers what is
-    /// left of the newest of them.
+    /// Adds the rewinds that hold the sessions' work, with their safety points. Returns what remains of
+    /// the newest.
     pub(super) fn and_rewinds_of_sessions(
         &mut self,
         store: &dyn Store,
@@ -115,14 +114,14 @@ impl Drops {
         if self.sessions.is_empty() {
             return Ok(None);
         }
-        let going = erase::going(changes, &self.kept, &store.rewinds()?, &self.sessions);
+        let going = erase::erased_rewinds(changes, &self.kept, &store.rewinds()?, &self.sessions);
         self.kept.retain(|point| !going.points.contains(&point.id));
         self.points.extend(going.points);
         self.rewinds.extend(going.rewinds);
         Ok(going.newest.map(|newest| Write::Rewind(erased(&newest))))
     }
 
-    /// Adds what goes with these points of the list.
+    /// Adds what is dropped with these listed points.
     fn new(
         points: Vec<Point>,
         rewinds: &[RewindRecord],
@@ -139,7 +138,7 @@ impl Drops {
                 *before = point.created_at;
             }
         }
-        let rewinds = rewinds_going(&points, rewinds, &mut going);
+        let rewinds = expired_rewinds(&points, rewinds, &mut going);
         let kept = points.into_iter().filter(|point| !going.contains(&point.id)).collect();
         Self {
             points: going,
@@ -172,7 +171,7 @@ pub(super) fn choose(
     Ok(Drops::new(points, &store.rewinds()?, going, gone))
 }
 
-/// The points of the list beyond the number that is kept.
+/// The listed points beyond the number that `policy` keeps.
 pub(super) fn too_many(points: &[Point], policy: &Policy) -> BTreeSet<PointId> {
     beyond(points, policy, Point::may_expire)
 }
@@ -180,16 +179,16 @@ pub(super) fn too_many(points: &[Point], policy: &Policy) -> BTreeSet<PointId> {
 fn beyond(points: &[Point], policy: &Policy, counts: impl Fn(&Point) -> bool) -> BTreeSet<PointId> {
     let in_steps: HashSet<&SessionId> =
         points.iter().filter(|p| p.kind == PointKind::Step).flat_map(|p| &p.session).collect();
-    let mut counted: BTreeMap<Together<'_>, Vec<PointId>> = BTreeMap::new();
+    let mut counted: BTreeMap<PointGroup<'_>, Vec<PointId>> = BTreeMap::new();
     for point in points.iter().filter(|point| counts(point)) {
-        counted.entry(Together::of(point, &in_steps)).or_default().push(point.id);
+        counted.entry(PointGroup::of(point, &in_steps)).or_default().push(point.id);
     }
     let most = policy.points_per_session.max(1);
     let over = counted.values().flat_map(|own| own.iter().take(own.len().saturating_sub(most)));
     over.copied().collect()
 }
 
-/// Those of the list beyond the number that is kept, and what goes with them.
+/// The listed points beyond the number that `policy` keeps, and what is dropped with them.
 pub(super) fn choose_too_many(store: &dyn Store, policy: &Policy) -> Result<Drops, StoreError> {
     let points = store.points()?;
     let going = too_many(&points, policy);
@@ -198,14 +197,14 @@ pub(super) fn choose_too_many(store: &dyn Store, policy: &Policy) -> Result<Drop
 
 /// Points that are counted together.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Together<'a> {
+pub(super) enum PointGroup<'a> {
     ByHand,
     Runs,
     Session(&'a SessionId),
 }
 
-impl<'a> Together<'a> {
-    /// `in_steps`: sessions of agents that save their states. Each counts for itself.
+impl<'a> PointGroup<'a> {
+    /// `in_steps`: sessions of agents that save their states. Each counts separately.
     pub(super) fn of(point: &'a Point, in_steps: &HashSet<&SessionId>) -> Self {
         match &point.session {
             None => Self::ByHand,
@@ -225,12 +224,12 @@ fn is_expired(session: &Session, policy: &Policy, now: Timestamp) -> bool {
     session.archived_at.is_some_and(|archived| now.0 - archived.0 >= kept)
 }
 
-/// The rewinds that go; their safety points are added to `going`.
+/// The rewinds to drop; their safety points are added to `going`.
 ///
-/// A safety point lives as long as one of its neighbours: the points of the list before and after
-/// it. With it goes its rewind, and every older one: an undo that passed over it would undo another
-/// than the last.
-fn rewinds_going(
+/// A safety point lives as long as one of its neighbours, the listed points before and after it. Its
+/// rewind is dropped with it, and so is every older rewind: an undo that skipped it would undo the wrong
+/// rewind.
+fn expired_rewinds(
     points: &[Point],
     rewinds: &[RewindRecord],
     going: &mut BTreeSet<PointId>,

@@ -1,8 +1,8 @@
-//! What goes with a deleted session beside its points: the rewinds that took its work back, with their
-//! safety points, and the states of its files that no kept point has. Pure: records in, writes out.
+//! What is deleted with a session in addition to its points: the rewinds that took its work back, with their
+//! safety points, and the versions of its files that no kept point has. Pure: records in, writes out.
 //!
-//! A state that a kept point has, that another agent's change begins or ends with, or that is on disk
-//! now, stays.
+//! A version stays if a kept point has it, if another agent's change begins or ends with it, or if it is
+//! on disk now.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -11,33 +11,34 @@ use takeback_store::{
     RewindState, Seq, SessionId, WorkPath, Write,
 };
 
-/// Rewinds that go, and their safety points.
+/// Rewinds to delete, and their safety points.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Going {
+pub(super) struct ErasedRewinds {
     pub(super) points: BTreeSet<PointId>,
     pub(super) rewinds: BTreeSet<RewindId>,
-    /// The newest of them. What is left of it says why it cannot be undone.
+    /// The newest of them. What remains of it explains why it cannot be undone.
     pub(super) newest: Option<RewindRecord>,
 }
 
-/// The rewinds that took back what `sessions` did, those before which contents of these stood that
-/// nothing else keeps, and every older one: an undo must not pass over one that is gone.
-pub(super) fn going(
+/// The rewinds that took back work of `sessions`, those whose safety points have contents of these
+/// sessions that nothing else keeps, and every older one: an undo must not skip a deleted rewind.
+pub(super) fn erased_rewinds(
     changes: &[Change],
     kept: &[Point],
     rewinds: &[RewindRecord],
     sessions: &[SessionId],
-) -> Going {
+) -> ErasedRewinds {
     let touched = touched(changes, sessions);
-    let held = Held::by(changes, kept, sessions);
+    let held = UnlistedRuns::by(changes, kept, sessions);
     let goes = |rewind: &RewindRecord| {
         let safety = kept.iter().find(|point| point.id == rewind.safety_point);
         rewind.state == RewindState::Done
             && (touched.contains(&rewind.id) || safety.is_some_and(|point| held.at(point.seq)))
     };
-    let Some(newest) = rewinds.iter().rposition(goes) else { return Going::default() };
+    let Some(newest) = rewinds.iter().rposition(goes) else { return ErasedRewinds::default() };
     let done = rewinds[..=newest].iter().filter(|rewind| rewind.state == RewindState::Done);
-    let mut going = Going { newest: Some(rewinds[newest].clone()), ..Going::default() };
+    let mut going =
+        ErasedRewinds { newest: Some(rewinds[newest].clone()), ..ErasedRewinds::default() };
     for rewind in done {
         going.points.insert(rewind.safety_point);
         going.rewinds.insert(rewind.id);
@@ -45,7 +46,7 @@ pub(super) fn going(
     going
 }
 
-/// The rewinds that cancel a change of `sessions`, and those that cancel one of theirs.
+/// The rewinds that cancel a change of `sessions`, and those that cancel a change of such a rewind.
 fn touched(changes: &[Change], sessions: &[SessionId]) -> HashSet<RewindId> {
     let mut theirs: HashSet<Seq> = HashSet::new();
     let mut touched = HashSet::new();
@@ -67,12 +68,12 @@ fn is_own(change: &Change, sessions: &[SessionId]) -> bool {
 }
 
 /// The runs of the log in which a path has contents of a session that no listed point has.
-struct Held {
+struct UnlistedRuns {
     /// From the change that made them to the one that replaced them.
     runs: Vec<(Seq, Seq)>,
 }
 
-impl Held {
+impl UnlistedRuns {
     fn by(changes: &[Change], kept: &[Point], sessions: &[SessionId]) -> Self {
         let listed = kept.iter().filter(|point| point.kind != PointKind::Safety);
         let listed: BTreeSet<Seq> = listed.map(|point| point.seq).collect();
@@ -103,15 +104,15 @@ fn by_path(changes: &[Change]) -> BTreeMap<&WorkPath, Vec<&Change>> {
     paths
 }
 
-/// What `sessions` left at a path.
+/// The entries that `sessions` left at a path.
 fn contents_of<'c>(own: &[&'c Change], sessions: &[SessionId]) -> HashSet<&'c Entry> {
     let theirs = own.iter().filter(|change| is_own(change, sessions));
     let left = theirs.map(|change| &change.after);
     left.filter(|entry| matches!(entry, Entry::File { .. } | Entry::Symlink { .. })).collect()
 }
 
-/// Folds the changes of `sessions` with those of the rewinds that go, and with what the person did in
-/// between, where no kept point comes between them. `changes` is left as the writes leave the log.
+/// Folds the changes of `sessions` with those of the deleted rewinds and with the person's changes in
+/// between, where no kept point is between them. Updates `changes` to match the log after the writes.
 pub(super) fn fold(
     changes: &mut Vec<Change>,
     kept: &BTreeSet<Seq>,
@@ -119,7 +120,7 @@ pub(super) fn fold(
     sessions: &[SessionId],
 ) -> Vec<Write> {
     let log = Log::read(changes, kept, gone, sessions);
-    // What becomes of a change; `None`: it goes.
+    // The replacement of a change; `None`: it is dropped.
     let mut folded: BTreeMap<Seq, Option<Change>> = BTreeMap::new();
     let mut folded_into: HashMap<Seq, Option<Seq>> = HashMap::new();
     for own in by_path(changes).values() {
@@ -167,14 +168,14 @@ pub(super) fn fold(
     folded.into_iter().map(write).collect()
 }
 
-/// What decides whether changes of a path can become one.
+/// What decides whether changes of a path can be folded.
 struct Log<'a> {
     kept: &'a BTreeSet<Seq>,
     gone: &'a BTreeSet<RewindId>,
     sessions: &'a [SessionId],
-    /// Taken back by a rewind that goes.
+    /// Taken back by a deleted rewind.
     taken_back: HashSet<Seq>,
-    /// Taken back by one that stays: its undo asks for them.
+    /// Taken back by a kept rewind: its undo needs them.
     asked_for: HashSet<Seq>,
 }
 
@@ -202,7 +203,8 @@ impl<'a> Log<'a> {
         is_own(change, self.sessions)
     }
 
-    /// The changes at the beginning of `own` that can become one; none, if the first is not a session's.
+    /// The changes at the beginning of `own` that can be folded; empty if the first is not by a deleted
+    /// session.
     fn window<'o, 'c>(
         &self,
         own: &'o [&'c Change],
@@ -218,7 +220,7 @@ impl<'a> Log<'a> {
         let length = 1 + own.windows(2).take_while(|pair| goes_on(pair)).count();
         let is_theirs = |change: &&&Change| self.is_own(change) || self.is_gone(change);
         let last = own[..length].iter().rposition(|change| is_theirs(&change)).unwrap_or(0);
-        // Who wrote over their contents begins with them.
+        // The change that overwrote their contents begins with them.
         let over = usize::from(last + 1 < length && contents.contains(&own[last].after));
         &own[..=last + over]
     }
@@ -233,8 +235,8 @@ impl<'a> Log<'a> {
         is_foldable && !self.asked_for.contains(&change.seq)
     }
 
-    /// What a window becomes: one change, or `None` inside, nothing. `earlier`: what the log has of the
-    /// path from before it.
+    /// Folds a window into one change, or into nothing (`Some(None)`). `None`: it cannot be folded.
+    /// `earlier`: the path's changes before the window.
     #[expect(clippy::option_option, reason = "no fold, and a fold that leaves nothing")]
     fn fold(&self, earlier: &[&Change], window: &[&Change]) -> Option<Option<Change>> {
         let [first, .., last] = window else { return None };
@@ -243,14 +245,14 @@ impl<'a> Log<'a> {
         let cancels: Vec<Seq> = cancels.filter(|seq| !inside.contains(seq)).copied().collect();
         let has_human = window.iter().any(|change| change.author == Author::Human);
         if !cancels.is_empty() {
-            // A rewind that took back something from before the window as well.
+            // The rewind also took back something from before the window.
             let is_rewind = self.is_gone(last) && !has_human && first.before != last.after;
             return is_rewind.then(|| {
                 Some(Change { before: first.before.clone(), cancels, ..(*last).clone() })
             });
         }
-        // A plan reads a change to an earlier state as going back to it. If the person went back so, that
-        // must not become going back over what another session did before.
+        // A plan reads a change to an earlier entry as a return to it. If the person returned to it, the
+        // folded change must not look like a return that undoes another session's earlier work.
         let was_there = |change: &&Change| [&change.before, &change.after].contains(&&last.after);
         if has_human && first.before != last.after && earlier.iter().any(was_there) {
             return None;

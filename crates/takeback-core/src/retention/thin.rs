@@ -1,15 +1,16 @@
-//! Thins the log out to what kept points need. Pure: changes in, writes out.
+//! Thins the log to what kept points need. Pure: changes in, writes out.
 //!
-//! Of every kept point, what stood where and what a rewind would do come out the same; only whose
-//! changes those of a deleted session were is no longer known. What lies before the oldest of them goes, but for the last entry of each path, from which the present is
-//! known. Between two of them a path's neighbouring changes by one author become one.
+//! For every kept point, the tree and the result of a rewind stay the same; only the author of a deleted
+//! session's changes is lost. Changes before the oldest kept point are dropped, except the last of each
+//! path, which gives its present entry. Between two kept points a path's neighbouring changes by one
+//! author become one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use takeback_store::{Author, Change, Entry, Evidence, Seq, SessionId, TurnId, WorkPath, Write};
 
-/// `changes`: all of the log, oldest first. `kept`: where the points stand that are kept; if there
-/// are none, nothing before `head` is needed.
+/// `changes`: the whole log, oldest first. `kept`: the positions of the kept points; if there are none,
+/// nothing before `head` is needed.
 pub(super) fn thin(changes: &[Change], kept: &BTreeSet<Seq>, head: Seq) -> Vec<Write> {
     let oldest = kept.first().copied().unwrap_or(head);
     let needed = needed(changes, oldest);
@@ -18,7 +19,7 @@ pub(super) fn thin(changes: &[Change], kept: &BTreeSet<Seq>, head: Seq) -> Vec<W
     for change in changes {
         by_path.entry(&change.path).or_default().push(change);
     }
-    // What becomes of a change; `None`: it goes. Those that stay as they are are not in it.
+    // The replacement of a change; `None`: it is dropped. Unchanged ones are not listed.
     let mut thinned: BTreeMap<Seq, Option<Change>> = BTreeMap::new();
     let mut folded_into: HashMap<Seq, Seq> = HashMap::new();
     for own in by_path.values_mut() {
@@ -34,7 +35,7 @@ pub(super) fn thin(changes: &[Change], kept: &BTreeSet<Seq>, head: Seq) -> Vec<W
             }
         }
         let runs = runs(after, kept, &cancelled_by);
-        if runs.iter().all(|run| came_to_nothing(run, kept)) {
+        if runs.iter().all(|run| is_transient(run, kept)) {
             thinned.extend(after.iter().map(|change| (change.seq, None)));
             continue;
         }
@@ -76,8 +77,8 @@ pub(super) fn thin(changes: &[Change], kept: &BTreeSet<Seq>, head: Seq) -> Vec<W
         .collect()
 }
 
-/// Takes the ways into an import and back out of a path's changes, where no point is left on them.
-/// Answers them.
+/// Removes the detours into an import and back from a path's changes, where no point is left on them. Returns
+/// them.
 fn drop_detours(
     own: &mut Vec<&Change>,
     kept: &BTreeSet<Seq>,
@@ -98,13 +99,12 @@ fn drop_detours(
     dropped
 }
 
-/// A change from before the oldest kept point. What it left is asked for if it was the last of its
-/// path.
-fn thin_before(change: &Change, is_last: bool, need: Option<Need>) -> Option<Change> {
+/// Thins a change from before the oldest kept point. Its result is needed if it was the last of its path.
+fn thin_before(change: &Change, is_last: bool, need: Option<NeededPart>) -> Option<Change> {
     let after = if is_last { change.after.clone() } else { Entry::Unknown };
     match need {
-        Some(Need::Whole) => return Some(change.clone()),
-        Some(Need::Author) => {
+        Some(NeededPart::Whole) => return Some(change.clone()),
+        Some(NeededPart::Author) => {
             return Some(Change { before: Entry::Unknown, after, ..change.clone() });
         }
         None => {}
@@ -119,17 +119,18 @@ fn thin_before(change: &Change, is_last: bool, need: Option<Need>) -> Option<Cha
     })
 }
 
-/// What is asked of a change from before the oldest kept point.
+/// What is needed of a change from before the oldest kept point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Need {
-    /// Whose it was.
+enum NeededPart {
+    /// Its author.
     Author,
-    /// A rewind took it back together with another session's: if that comes back, this does not.
+    /// All of it. A rewind took it back together with another session's change: if that one is restored,
+    /// this one is not.
     Whole,
 }
 
-/// Changes up to `oldest` that later rewinds took back, and what these in turn had taken back.
-fn needed(changes: &[Change], oldest: Seq) -> HashMap<Seq, Need> {
+/// Changes up to `oldest` that later rewinds took back, and the changes that those had taken back.
+fn needed(changes: &[Change], oldest: Seq) -> HashMap<Seq, NeededPart> {
     let by_seq: HashMap<Seq, &Change> = changes.iter().map(|change| (change.seq, change)).collect();
     let mut needed = HashMap::new();
     for rewind in changes.iter().filter(|change| change.seq > oldest) {
@@ -148,16 +149,16 @@ fn needed(changes: &[Change], oldest: Seq) -> HashMap<Seq, Need> {
                 !matches!(author, Author::Rewind { .. } | Author::Deleted | Author::Import);
             let is_others = sessions.iter().any(|session| !author.sessions().contains(session));
             if is_work && is_others && direct.contains(&seq) {
-                needed.insert(seq, Need::Whole);
+                needed.insert(seq, NeededPart::Whole);
             } else {
-                needed.entry(seq).or_insert(Need::Author);
+                needed.entry(seq).or_insert(NeededPart::Author);
             }
         }
     }
     needed
 }
 
-/// For each change that was taken back, by which.
+/// For each change that was taken back, the changes that did so.
 fn cancellers(changes: &[Change]) -> HashMap<Seq, Vec<Seq>> {
     let mut cancelled_by: HashMap<Seq, Vec<Seq>> = HashMap::new();
     for change in changes {
@@ -168,32 +169,32 @@ fn cancellers(changes: &[Change]) -> HashMap<Seq, Vec<Seq>> {
     cancelled_by
 }
 
-/// Cuts a path's changes into runs that one hand made between two points.
+/// Cuts a path's changes into runs by one author between two points.
 fn runs<'a, 'c>(
     own: &'a [&'c Change],
     kept: &BTreeSet<Seq>,
     cancelled_by: &HashMap<Seq, Vec<Seq>>,
 ) -> Vec<&'a [&'c Change]> {
-    let goes_on = |a: &&Change, b: &&Change| {
+    let continues = |a: &&Change, b: &&Change| {
         let next_point = kept.range(a.seq..).next();
-        // Nobody asks about an import, so that none of its detours need wait for a point behind it.
+        // A rewind never takes an import back, so its detours need not wait for a later point.
         let import = b.author == Author::Import;
         a.after == b.before
             && next_point.map_or(import, |point| *point >= b.seq)
-            && is_one_hand(&a.author, &b.author)
+            && is_same_author(&a.author, &b.author)
             && is_in_doubt(a) == is_in_doubt(b)
-            // When the end of its call is told, it no longer is.
+            // A late end of its call may still settle the author.
             && (!is_in_doubt(a) || a.author == b.author)
             && a.correction == b.correction
             && cancelled_by.get(&a.seq) == cancelled_by.get(&b.seq)
-            // The mode that a folder had is known from its deletion alone.
+            // Only the deletion records the mode that the folder had.
             && !(b.before.is_dir() && b.after == Entry::Absent)
     };
-    own.chunk_by(goes_on).collect()
+    own.chunk_by(continues).collect()
 }
 
-/// The parts of a run that become one change each. What one turn did stays call by call: nothing
-/// between its calls has been dropped.
+/// The parts of a run that become one change each. The calls of one turn stay separate: no point between them
+/// was dropped.
 fn foldable<'a, 'c>(run: &'a [&'c Change]) -> Vec<&'a [&'c Change]> {
     if run.iter().all(|change| turn_of(change) == turn_of(run[0])) {
         run.chunk_by(|a, b| a.author == b.author).collect()
@@ -209,12 +210,12 @@ fn turn_of(change: &Change) -> Option<TurnId> {
     }
 }
 
-/// An agent's, and not certain.
+/// An agent's change with uncertain evidence.
 fn is_in_doubt(change: &Change) -> bool {
     matches!(change.author, Author::Agent { .. }) && change.evidence == Evidence::OpenWindow
 }
 
-fn is_one_hand(a: &Author, b: &Author) -> bool {
+fn is_same_author(a: &Author, b: &Author) -> bool {
     match (a, b) {
         (Author::Agent { session: a, .. }, Author::Agent { session: b, .. }) => a == b,
         (Author::Rewind { .. }, _) => false,
@@ -222,8 +223,8 @@ fn is_one_hand(a: &Author, b: &Author) -> bool {
     }
 }
 
-/// Whether a file came and went, and nobody could ask about it.
-fn came_to_nothing(run: &[&Change], kept: &BTreeSet<Seq>) -> bool {
+/// Whether a file was created and deleted, and no kept point or plan depends on it.
+fn is_transient(run: &[&Change], kept: &BTreeSet<Seq>) -> bool {
     let ([first, ..], Some(last)) = (run, run.last()) else { return true };
     first.before == Entry::Absent
         && last.after == Entry::Absent
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_back_is_not_folded_with_what_was_not() {
+    fn changes_that_were_taken_back_fold_separately() {
         let s1 = |turn| agent("s", turn, "c");
         let changes = log(&[
             ("ab", s1(1), &[]),
@@ -342,7 +343,7 @@ mod tests {
         assert_eq!(thinned(&changes, &[0, 3, 4]), ["1:ab", "3:bd", "4:db cancels [3]"]);
     }
 
-    /// As [`log`], all of it in doubt.
+    /// As [`log`], with uncertain authors.
     fn in_doubt(steps: &[(&str, Author, &[u64])]) -> Vec<Change> {
         let mut changes = log(steps);
         changes.iter_mut().for_each(|change| change.evidence = Evidence::OpenWindow);
@@ -350,18 +351,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_doubt_is_folded_with_the_same_calls_only() {
+    fn uncertain_changes_fold_only_within_a_call() {
         let of = |turn, call| agent("s", turn, call);
         let one = in_doubt(&[("ab", of(1, "c"), &[]), ("bc", of(1, "c"), &[])]);
         assert_eq!(thinned(&one, &[0, 2]), ["2:ac"]);
         let two = in_doubt(&[("ab", of(1, "c"), &[]), ("bc", of(2, "d"), &[])]);
-        assert_eq!(thinned(&two, &[0, 2]), ["1:ab", "2:bc"], "the end of one may still be told");
+        assert_eq!(
+            thinned(&two, &[0, 2]),
+            ["1:ab", "2:bc"],
+            "the end of one may still be reported"
+        );
         let nothing = in_doubt(&[(" a", of(1, "c"), &[]), ("a ", of(1, "c"), &[])]);
-        assert_eq!(thinned(&nothing, &[0, 2]), ["2:  "], "a plan tells of it");
+        assert_eq!(thinned(&nothing, &[0, 2]), ["2:  "], "a plan reports it");
     }
 
     #[test]
-    fn what_a_later_rewind_took_back_of_several_stays_whole() {
+    fn changes_of_several_authors_taken_back_together_stay() {
         let steps = |other| {
             log(&[
                 ("?a", ME, &[]),
@@ -382,13 +387,13 @@ mod tests {
         let changes = log(&[("?a", ME, &[]), ("ab", ME, &[])]);
         assert_eq!(thinned(&changes, &[2]), ["2:?b"]);
         assert_eq!(thinned(&changes, &[]), ["2:?b"]);
-        assert_eq!(thinned(&changes, &[1, 2]), ["2:ab"], "what stood there is known from the next");
+        assert_eq!(thinned(&changes, &[1, 2]), ["2:ab"], "the next change has the entry before it");
         let changes = log(&[("?a", ME, &[]), ("a ", ME, &[])]);
         assert_eq!(thinned(&changes, &[2]), Vec::<String>::new());
     }
 
     #[test]
-    fn who_made_what_a_later_rewind_took_back_is_remembered() {
+    fn authors_of_changes_that_a_later_rewind_took_back_stay() {
         let s1 = |turn| agent("s", turn, "c");
         let changes = log(&[
             ("?a", ME, &[]),
@@ -409,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_of_which_nothing_is_left_leaves_no_trace() {
+    fn an_import_without_kept_points_leaves_no_trace() {
         let import = || Author::Import;
         let changes = log(&[
             ("?a", ME, &[]),
@@ -429,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_and_went_leaves_no_trace_unless_somebody_could_ask() {
+    fn a_created_and_deleted_file_leaves_no_trace_unless_a_plan_needs_it() {
         let s1 = |turn| agent("s", turn, "c");
         let one_turn = log(&[(" a", s1(1), &[]), ("a ", agent("s", 1, "d"), &[])]);
         assert_eq!(thinned(&one_turn, &[0, 2]), Vec::<String>::new());

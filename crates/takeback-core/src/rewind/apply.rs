@@ -35,7 +35,7 @@ pub(super) fn file_count(plan: &Plan) -> usize {
     2 * plan.actions().filter(|step| !is_of_folder(step)).count()
 }
 
-/// Whether a folder comes, goes or changes its mode, and no file.
+/// Whether the step makes, removes or changes the mode of a folder, and touches no file.
 fn is_of_folder(step: &Step) -> bool {
     step.goal().is_some_and(|goal| match goal {
         Entry::Absent => step.present.is_dir(),
@@ -43,7 +43,7 @@ fn is_of_folder(step: &Step) -> bool {
     })
 }
 
-/// Makes what a step needs as another name of the file at `twin`; whether that is the right file.
+/// Makes a step's file a hard link to the file at `twin`; returns whether that has the right contents.
 pub(super) fn link_twin(
     root: &Root,
     stage: &Stage,
@@ -67,11 +67,11 @@ pub(super) struct Stages<'a> {
     /// What a native restore may have written. Their slots come after those of the actions.
     native: &'a [NativePath],
     /// The workspace's first: while its stage exists, there may be others to clear.
-    sites: Vec<Site<'a>>,
+    sites: Vec<StageSite<'a>>,
 }
 
 /// A folder with a stage of its own: the workspace, or one outside that holds a file of the plan.
-struct Site<'a> {
+struct StageSite<'a> {
     root: SiteRoot<'a>,
     stage: Stage,
 }
@@ -81,7 +81,7 @@ enum SiteRoot<'a> {
     Outside(Root),
 }
 
-impl Site<'_> {
+impl StageSite<'_> {
     fn outside(folder: &[u8], id: RewindId) -> io::Result<Self> {
         let folder = if folder.is_empty() { b"/" } else { folder };
         let root = Root::open(Path::new(std::ffi::OsStr::from_bytes(folder)))?;
@@ -142,7 +142,7 @@ pub(super) fn open_stages<'a>(
         unlocked: &plan.unlocked,
         left_open: Vec::new(),
         native: &plan.named,
-        sites: vec![Site { root: SiteRoot::Workspace(root), stage }],
+        sites: vec![StageSite { root: SiteRoot::Workspace(root), stage }],
     };
     let mut outside: BTreeMap<Vec<u8>, Result<usize, StepOutcome>> = BTreeMap::new();
     for (number, step) in plan.actions().enumerate() {
@@ -154,7 +154,7 @@ pub(super) fn open_stages<'a>(
             let below = &step.path.as_bytes()[folder.len() + 1..];
             action.path = WorkPath::new(below).expect("what follows a folder is a plain path");
             let opened = outside.entry(folder.clone()).or_insert_with(|| {
-                let site = Site::outside(&folder, id)
+                let site = StageSite::outside(&folder, id)
                     .map_err(|error| StepOutcome::Error(plain_error(&error)))?;
                 stages.sites.push(site);
                 Ok(stages.sites.len() - 1)
@@ -169,7 +169,8 @@ pub(super) fn open_stages<'a>(
     Ok(stages)
 }
 
-/// The nearest folder of a path outside that exists before the plan and after it.
+/// The nearest folder of a path outside that exists before and after the plan. The stage is in it, so the
+/// plan must neither make nor remove it.
 fn lasting_folder(path: &WorkPath, plan: &Plan) -> Vec<u8> {
     let comes_or_goes = |folder: &WorkPath| {
         plan.actions().any(|step| {
@@ -182,12 +183,14 @@ fn lasting_folder(path: &WorkPath, plan: &Plan) -> Vec<u8> {
 }
 
 impl Stages<'_> {
-    /// Does all steps, in an order in which no step is in the way of another. Deletions come late: a
-    /// crash leaves too much rather than too little.
+    /// Does all steps, in an order in which no step is in the way of another: parents are made before
+    /// children, and folders are removed deepest first. Deletions come late: a crash leaves too much
+    /// rather than too little.
     pub(super) fn apply(&mut self, store: &dyn Store, counter: Counter<'_>) {
         let deep = self.deepest_first();
         let shallow: Vec<usize> = deep.iter().rev().copied().collect();
         self.unlock();
+        // The one exception: an entry of another kind has to go before the goal can take its place.
         self.make_room(&deep);
         for at in &shallow {
             if self.actions[*at].goal.is_dir() {
@@ -211,7 +214,7 @@ impl Stages<'_> {
                 self.run(*at, Self::remove_folder);
             }
         }
-        // A folder's own mode comes when everything in it is done: it may forbid to write there.
+        // A folder's own mode is set when everything in it is done: the mode may forbid writing there.
         self.set_folder_modes(&deep, ModePass::Readable);
     }
 
@@ -249,6 +252,8 @@ impl Stages<'_> {
         }
     }
 
+    /// Runs a step unless it already has an outcome. An error ends only this step: the plan was promised,
+    /// so the others still have to be done.
     fn run(&mut self, at: usize, act: impl Fn(&Self, usize) -> io::Result<StepOutcome>) {
         if self.actions[at].outcome.is_none() {
             let outcome =

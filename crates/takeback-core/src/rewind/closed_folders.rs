@@ -21,10 +21,10 @@ use crate::workspace::Workspace;
 use crate::worktree::Root;
 use crate::worktree::scan::{ObservedChange, Scan};
 
-/// The folders that a rewind has opened for the moment.
+/// The folders that a rewind has made readable while it runs.
 #[derive(Debug, Default)]
 pub(crate) struct OpenedFolders {
-    /// With the modes they have otherwise.
+    /// With their usual modes.
     pub(crate) folders: BTreeMap<WorkPath, u32>,
     /// The rewind that promised to close them, and its safety point.
     pub(crate) promise: Option<(RewindId, PointId)>,
@@ -64,7 +64,7 @@ impl OpenedFolders {
 }
 
 const OPENED_FIRST: &str =
-    "its folder cannot be read; that is made readable first, then it is judged";
+    "its folder cannot be read; it is made readable first, then this path is planned";
 
 /// Finds the closed folders that keep a plan from being made and that the user may open. Those that are
 /// open already are closed with the plan.

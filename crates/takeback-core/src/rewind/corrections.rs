@@ -10,8 +10,8 @@ use super::journal::commit;
 use super::path_filter::PathFilter;
 use super::request::RewindRequest;
 
-/// Gives the changes at the named paths the authors that the request says they have. Returns the
-/// corrections to remember.
+/// Sets the authors of changes at the named paths as the request says. Returns the corrections to
+/// record.
 ///
 /// `session` gets the changes that the user attributes to an agent where the log names none.
 pub(super) fn correct(
@@ -60,7 +60,7 @@ fn agents(run: &ChangeRun, session: Option<&SessionId>) -> Option<Correction> {
         Author::Ambiguous { sessions } => {
             session.filter(|one| sessions.contains(one)).or(sessions.first())?
         }
-        // A path that only came into view was not changed.
+        // A path that was only seen for the first time was not changed.
         Author::Human if run.before != Entry::Unknown => session?,
         _ => return None,
     };

@@ -1,5 +1,5 @@
-//! Contents that the store has lost: found before anything is promised, for a preview as far as that is
-//! cheap, and told apart from files that changed since.
+//! Contents that the store has lost: found before anything is promised (for a preview only as far as that
+//! is cheap), and distinguished from files that changed since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +52,7 @@ pub(super) fn absent(plan: &Plan, store: &dyn Store) -> Result<BTreeSet<Digest>,
     Ok(lost)
 }
 
-/// Whether `ready` would do anything else than what was shown. Files whose contents are lost, and what
+/// Whether `ready` would do anything other than what was shown. Files whose contents are lost, and what
 /// follows from that above and below them, do not count.
 pub(super) fn differ(shown: &Preview, ready: &Preview) -> bool {
     if shown.plan.state != ready.plan.state {

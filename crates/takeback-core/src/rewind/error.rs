@@ -19,7 +19,7 @@ pub enum RewindError {
     RewoundNothing,
     #[error("there is no undo to redo")]
     NothingToRedo,
-    #[error("the last rewind cannot be undone or redone: it went with a session that was deleted")]
+    #[error("the last rewind cannot be undone or redone: it was deleted together with a session")]
     SessionDeleted,
     #[error("a rollback of a state must say which")]
     NoState,
@@ -36,7 +36,7 @@ pub enum RewindError {
     #[error("no folder of rewind {id} can be looked at")]
     Stages { id: RewindId, source: io::Error },
     /// The journal is open: the next command tries again.
-    #[error("the rewind has been promised and cannot go on")]
+    #[error("the rewind has been promised and cannot continue")]
     Waiting { source: StageError },
     /// Everything that could be done is in place, but not in the log yet. The journal is open.
     #[error("the files are in place, but the store could not record it")]

@@ -64,8 +64,8 @@ pub(super) fn past_rewinds(workspace: &Workspace) -> Result<Vec<PastRewind>, Rew
 /// The receipt of a rewind whose plan, files and safety point were deleted with a session.
 const ERASED: &str = r#"{"sessionDeleted":true}"#;
 
-/// What is left of a rewind when a session is deleted whose work it held: that there was one. Without it,
-/// an undo would take back an older rewind instead of saying why there is nothing.
+/// What remains of a rewind when a session whose work it held is deleted: the fact that it happened.
+/// Without it, an undo would take back an older rewind instead of explaining why it cannot.
 pub(crate) fn erased(rewind: &RewindRecord) -> RewindRecord {
     RewindRecord { plan: "".into(), receipt: Some(ERASED.to_owned()), ..*rewind }
 }
@@ -77,7 +77,7 @@ fn is_erased(rewind: &RewindRecord) -> bool {
 /// Holds the id of the rewind that was the newest when a later one found nothing to do.
 const IDLE_FILE: &str = "rewound-nothing";
 
-/// Notes that a rewind changed nothing: the next undo is not meant for the rewind before it.
+/// Notes that a rewind changed nothing: the next undo must not take back the rewind before it.
 pub(super) fn note_idle(workspace: &Workspace) -> Result<(), RewindError> {
     if let Some(newest) = undoable(&past_rewinds(workspace)?) {
         let text = newest.id.to_string();

@@ -1,8 +1,8 @@
 //! The journal: a plan that was promised, until its receipt is in the log.
 //!
-//! Three commits have to do with it. The promise, before anything on disk is changed; the close, with the
-//! changes that were made and the receipt; or its removal, if nothing was done. Between promise and close
-//! any command that finds it open finishes it.
+//! Three commits concern it: the promise, before anything on disk is changed; the close, with the changes
+//! that were made and the receipt; or its removal, if nothing was done. Between promise and close any
+//! command that finds it open finishes it.
 
 use takeback_store::{
     Author, Change, Evidence, Head, Point, PointBasis, PointId, PointKind, RewindId, RewindKind,
@@ -81,7 +81,7 @@ fn describe(preview: &Preview) -> String {
     }
 }
 
-/// What became of a promised plan.
+/// The outcome of a promised plan.
 pub(super) struct Fulfilment<'a> {
     pub(super) plan: &'a Plan,
     /// One for each of the plan's actions, in their order.
@@ -165,7 +165,7 @@ pub(super) fn receipt_of(record: &RewindRecord) -> Option<Receipt> {
     serde_json::from_str(record.receipt.as_deref()?).ok()
 }
 
-/// Commits against the head, again as long as other processes move it.
+/// Commits against the head, and retries while other processes move it.
 pub(super) fn commit(
     store: &mut dyn Store,
     mut writes: impl FnMut(Head) -> Vec<Write>,

@@ -22,13 +22,13 @@ pub const MERGE_LIMIT: usize = 8 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextMerge {
     Clean(Vec<u8>),
-    /// Why the two sides do not go together, for people.
+    /// Why the two sides cannot be merged, for display.
     Conflict(&'static str),
 }
 
 /// Takes the changes of both sides relative to `base`. Changes to the same lines conflict, and lines
 /// added at the same place, unless both sides have the same text there. Changes that only touch are
-/// both applied, unless repeated lines leave open whose is which.
+/// both applied, unless repeated lines make it unclear which side changed which line.
 ///
 /// Where one side equals `base` or the other side there is nothing to merge, so the answer is clean
 /// for binary and large contents too. Swapping `ours` and `theirs` does not change the answer.
@@ -99,7 +99,7 @@ struct Side<'a> {
     hunks: &'a [Hunk],
 }
 
-/// The merged bytes, or nothing where the two sides do not go together.
+/// The merged bytes, or nothing if the two sides conflict.
 fn weave(base: &Text, sides: &[Side; 2]) -> Option<Vec<u8>> {
     let mut merged = Vec::new();
     let mut copied = 0;
@@ -209,8 +209,8 @@ mod tests {
         }
     }
 
-    /// In the order in which such a file came to be: before the agent, after it, after the person.
-    /// The agent's step is taken out.
+    /// Each case in the order of its edits: before the agent, after it, after the person. The agent's
+    /// edit is taken out.
     #[test]
     fn next_to_the_agents_lines() {
         let cases: &[(&str, [&str; 3], TextMerge)] = &[

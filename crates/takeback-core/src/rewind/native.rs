@@ -1,7 +1,7 @@
 //! The agent's own restore, run in the middle of a rewind so that a live agent knows that its files changed.
 //!
-//! It is trusted with nothing. What it says that it may write is looked at and recorded before it runs;
-//! whatever it wrote there that is neither what was there nor what the plan wants is put back; then the
+//! It is not trusted. The paths that it says it may write are looked at and recorded before it runs;
+//! anything it wrote there that is neither what was there nor what the plan wants is put back; then the
 //! plan is applied as if it had not run. Where that could not be guaranteed (outside the workspace,
 //! through links, over bytes that could not be saved) it is not run.
 
@@ -33,8 +33,8 @@ pub struct NativeRestore<'a> {
 }
 
 impl NativeRestore<'_> {
-    /// The paths that it may mean by these: each as written, and with links followed, since it is not
-    /// known which of the two it would write.
+    /// The paths that it may mean by these: each as written, and with links followed, since it may write
+    /// to either.
     #[must_use]
     pub fn meant(workspace: &Workspace, paths: &[PathBuf]) -> Vec<WorkPath> {
         let mut meant = BTreeSet::new();
@@ -48,7 +48,7 @@ impl NativeRestore<'_> {
                     meant.extend(resolved);
                     meant.insert(written);
                 }
-                // With `..` in it, or no path at all.
+                // It has `..` in it, or is malformed.
                 (Err(_), Some(resolved)) => {
                     meant.insert(resolved);
                 }
@@ -61,7 +61,7 @@ impl NativeRestore<'_> {
     }
 }
 
-/// What became of a native restore. The rewind is the same in every case.
+/// The outcome of a native restore. The rewind is the same in every case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NativeOutcome {
     Ran,
@@ -73,9 +73,9 @@ pub enum NativeOutcome {
 /// Why a native restore was not run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NativeSkip {
-    #[error("no file was to be changed")]
+    #[error("no file would change")]
     NothingToDo,
-    #[error("only some paths were asked for")]
+    #[error("only some paths were requested")]
     SomePaths,
     #[error("it would write outside the workspace, to {}", .0.display())]
     Outside(WorkPath),
@@ -85,11 +85,11 @@ pub enum NativeSkip {
     Link(WorkPath),
     #[error("{} has other names, which would change with it", .0.display())]
     OtherNames(WorkPath),
-    #[error("{} has set-id or sticky bits, which no rewind gives", .0.display())]
+    #[error("{} has set-id or sticky bits, which a rewind does not restore", .0.display())]
     SpecialBits(WorkPath),
     #[error("{} is a folder", .0.display())]
     Folder(WorkPath),
-    #[error("what stands at {} could not be kept", .0.display())]
+    #[error("the contents of {} could not be saved", .0.display())]
     NotKept(WorkPath),
     #[error("{} was changed just before", .0.display())]
     Changed(WorkPath),
@@ -103,7 +103,7 @@ pub struct NativePath {
 }
 
 /// Before the promise: puts what the native restore may write into the plan, everything there recorded
-/// in the store; or says why it is not to be run.
+/// in the store; or returns why it must not run.
 pub(super) fn prepare(
     workspace: &mut Workspace,
     request: &RewindRequest,
@@ -136,8 +136,8 @@ pub(super) fn run(
     Ok(outcome)
 }
 
-/// What is at these paths and the folders above them, by path, all of it in the store now; or why the
-/// native restore is not to be run.
+/// What is at these paths and the folders above them, by path, all of it in the store now; or why the native
+/// restore must not run.
 fn look_before(
     workspace: &mut Workspace,
     plan: &Plan,

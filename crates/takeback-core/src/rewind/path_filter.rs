@@ -8,7 +8,7 @@ use takeback_store::WorkPath;
 
 use super::error::RewindError;
 
-/// Paths and globs that a request is limited to; a folder stands for all that is in it.
+/// Paths and globs that a request is limited to; a folder includes everything in it.
 #[derive(Debug)]
 pub struct PathFilter(Option<GlobSet>);
 

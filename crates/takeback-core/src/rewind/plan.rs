@@ -1,7 +1,7 @@
 //! What a rewind would do, decided from the log and the present alone.
 //!
-//! Pure: in come the changes since a moment, what stands at their paths now, and a way to read
-//! contents; out comes a [`Plan`], which the caller can show, promise, or drop.
+//! Pure. In: the changes since a moment, what is at their paths now, and a way to read contents. Out: a
+//! [`Plan`], which the caller can show, promise, or drop.
 
 pub mod first_seen;
 mod folders;
@@ -25,7 +25,7 @@ use takeback_store::{
 use self::first_seen::FirstSighting;
 use self::folders::{make_room, unlock_folders};
 use self::links::keep_links;
-use self::renames::tell_renames;
+use self::renames::explain_renames;
 use self::roles::{Role, may_be_taken, roles};
 pub(crate) use self::set_id::dropped_bits;
 use self::set_id::{givable, only_bits_are_gone};
@@ -46,10 +46,10 @@ pub struct Plan<Steps = Vec<Step>> {
     /// plans again. By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opens: Vec<UnlockedFolder>,
-    /// An agent's state that goes along.
+    /// An agent's state that moves with the files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateMove>,
-    /// It only brings back what was done of a rewind that had to be all or nothing.
+    /// It only reverts what was done of a rewind that had to be all or nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub turns_back: bool,
     /// What the agent's own restore may write before the steps are done. By path.
@@ -58,10 +58,10 @@ pub struct Plan<Steps = Vec<Step>> {
     /// Whether the whole tree was looked at for it: then its safety point knows every path.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub surveyed: bool,
-    /// What came into sight since the aim's moment and stays. By path.
+    /// Names first seen since the aim's moment, which stay. By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_seen: Vec<FirstSighting>,
-    /// What the person says of authors with it, to be remembered.
+    /// The person's corrections of authors, to be recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub corrections: Vec<(Seq, Correction)>,
     /// Contents that a merge made, which no file has had yet. Not part of the promise: they are in
@@ -77,23 +77,23 @@ pub(super) type PlanHeader = Plan<IgnoredAny>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     pub path: WorkPath,
-    /// What stands there now.
+    /// What is there now.
     pub present: Entry,
     pub verdict: Verdict,
-    /// The changes that doing this takes the effect of.
+    /// The changes that this step cancels.
     pub cancels: Vec<Seq>,
     /// The calls that changed it since and did not name it: in order, once each.
     pub because: Vec<Arc<Attribution>>,
     /// The least certain evidence among the agent's changes that the plan takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
-    /// It is not certain whose some of its changes are, and these stay as they are.
+    /// The author of some of its changes is unclear; these changes stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unclear: Option<String>,
-    /// Another name of the file that it is to be.
+    /// Another name of the file that this becomes: a hard link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_with: Option<WorkPath>,
-    /// The file that stands there now has another name, which the workspace does not know.
+    /// The file that is there now has another name, which the workspace does not know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub linked_elsewhere: bool,
 }
@@ -102,7 +102,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnlockedFolder {
     pub path: WorkPath,
-    /// What it has before, and afterwards if no step gives it another.
+    /// Its mode before, and afterwards if no step sets another.
     pub mode: u32,
 }
 
@@ -113,13 +113,13 @@ pub enum Verdict {
     Restore { to: Entry },
     /// Is removed: the agent made it.
     Delete,
-    /// Becomes this: the agent's part taken out, everybody else's left in.
+    /// Becomes this: the agent's part taken out, other authors' parts left in.
     Merge { to: Entry },
-    /// Stays: nobody asked to take this back.
+    /// Stays: the request does not include it.
     Keep { reason: String },
-    /// Stays: what is asked cannot be done without destroying somebody else's work.
+    /// Stays: the request cannot be done here without destroying another author's work.
     Conflict { reason: String },
-    /// Stays: it is not certain whose it is.
+    /// Stays: its author is unclear.
     Ambiguous { reason: String },
     /// Stays: the store does not have what would be needed.
     NotCaptured { reason: String },
@@ -142,7 +142,7 @@ impl Step {
         }
     }
 
-    /// What is to stand there afterwards, if that is something else than now.
+    /// What will be there afterwards, if that differs from now.
     #[must_use]
     pub fn goal(&self) -> Option<Entry> {
         match &self.verdict {
@@ -162,7 +162,7 @@ impl Step {
         goal.is_some() && goal == self.present.digest()
     }
 
-    /// Whether something has to be made beside its place and then put there.
+    /// Whether a new file or link has to be staged first.
     #[must_use]
     pub(crate) fn needs_staging(&self) -> bool {
         matches!(self.goal(), Some(Entry::File { .. } | Entry::Symlink { .. }))
@@ -199,7 +199,7 @@ impl Plan {
         self.actions().next().is_none()
     }
 
-    /// Whether something that was asked for stays undone.
+    /// Whether something that was requested is left.
     #[must_use]
     pub fn leaves_something(&self) -> bool {
         self.steps.iter().any(|step| {
@@ -217,22 +217,22 @@ impl Plan {
 /// Where a plan leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Aim {
-    /// Back to the moment `at`, as far as `whose` wrote it.
+    /// Back to the moment `at`, for changes by `scope`.
     Point { at: Seq, scope: RewindScope },
-    /// Every path as it was at the moment `at`, whoever wrote it.
+    /// Every path as it was at the moment `at`, regardless of author.
     Exact { at: Seq },
-    /// As if this rewind, undo or redo had not been.
+    /// As if this rewind, undo or redo had not happened.
     Without { rewind: RewindId },
 }
 
-/// How a plan is to be made.
+/// How to make a plan.
 #[derive(Debug, Clone)]
 pub(super) struct PlanOptions {
     pub aim: Aim,
     pub ambiguous: AmbiguousPolicy,
-    /// Where points stand in the log.
+    /// The positions of points in the log.
     pub points: BTreeSet<Seq>,
-    /// Paths whose present bytes may be lost although they could not be kept.
+    /// Paths whose present bytes may be lost although they could not be saved.
     pub discard: BTreeSet<WorkPath>,
     /// Whether files outside the workspace are written.
     pub outside: bool,
@@ -261,7 +261,7 @@ pub(super) trait Sources {
     fn contents(&self, digest: &Digest) -> Result<Vec<u8>, StoreError>;
 }
 
-/// Plans. `histories` holds every path changed after the aim's moment that is asked for.
+/// Plans. `histories` holds every requested path that changed after the aim's moment.
 pub(super) fn plan(
     histories: &[PathRuns],
     present: &DiskState,
@@ -281,14 +281,14 @@ pub(super) fn plan(
     plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
     unlock_folders(&mut plan, present);
     keep_links(&mut plan, present);
-    tell_renames(&mut plan, histories);
+    explain_renames(&mut plan, histories);
     if let Aim::Point { .. } = options.aim {
         plan.first_seen = first_seen::of_histories(histories, present);
     }
     Ok(plan)
 }
 
-/// The paths a plan may touch, before anything was looked at.
+/// The paths a plan may touch, before anything is looked at.
 pub(super) fn candidates(
     histories: &[PathRuns],
     aim: &Aim,
@@ -308,7 +308,7 @@ pub(super) fn candidates(
     Ok(paths)
 }
 
-/// Neighbouring changes of one role, as one: what stood before the first, and after the last.
+/// Neighbouring changes of one role, as one: the entry before the first, and after the last.
 struct Run<'a> {
     role: Role,
     before: &'a Entry,
@@ -366,7 +366,7 @@ fn path_step(
     let (mut mixed, mut in_doubt) = (false, false);
     let mut texts = Texts { sources, made: HashMap::new() };
     let runs = runs(history, &roles.of);
-    // What a rewind took back of others' stays taken back: that comes last, it is the oldest.
+    // Other authors' work that a rewind took back stays taken back. It comes last because it is the oldest.
     let stays_taken = roles.stays_taken.iter().map(|run| Run {
         role: Role::Take,
         before: &run.before,
@@ -390,7 +390,7 @@ fn path_step(
                 entry = next;
                 cancels.extend(run.seqs.iter().copied());
             }
-            // What is in doubt is in the way: who knows whether it has to be.
+            // The unclear changes conflict, and they may be the agent's own.
             Merged::Conflict(_) if in_doubt => return Ok(step(unclear(), Vec::new(), false)),
             Merged::Conflict(reason) => {
                 let reason = reason.to_owned();
@@ -440,7 +440,7 @@ fn exact_step(history: &PathRuns, now: &Entry) -> Option<Step> {
     })
 }
 
-/// Why contents that were kept cannot be had back.
+/// Why saved contents cannot be restored.
 pub(crate) const DAMAGED: &str = "damaged in the store";
 
 const UNKNOWN_BEFORE: &str = "it was not covered before, so what stood there is not known";
@@ -456,7 +456,7 @@ fn causes(history: &PathRuns, roles: &[Role]) -> Vec<Arc<Attribution>> {
     causes
 }
 
-/// The least certain evidence of what an agent did here and is, or might be, taken back.
+/// The least certain evidence among the agent's changes that are, or might be, taken back.
 fn weakest(history: &PathRuns, roles: &[Role]) -> Option<Evidence> {
     let asked = |role: &Role| matches!(role, Role::Take | Role::Ambiguous);
     let runs = history.runs.iter().zip(roles).filter(|(_, role)| asked(role));
@@ -497,7 +497,7 @@ fn kept_reason(history: &PathRuns, roles: &[Role]) -> String {
     format!("changed by {}", who.join(" and by "))
 }
 
-/// What is never done, whatever the log says.
+/// Guards that hold regardless of the log.
 fn guarded(mut step: Step, options: &PlanOptions) -> Step {
     if step.goal().is_none() {
         return step;

@@ -16,18 +16,18 @@ use super::safety_point::CoverageGap;
 use super::state_move::Terms;
 use super::target::Selection;
 use crate::exchange::imported::import_of;
-use crate::record::{look_at_paths, survey};
+use crate::record::{look_at_paths, scan_locked};
 use crate::workspace::Workspace;
 use crate::worktree::index::Index;
 use crate::worktree::root::{Access, names_in};
 
 /// What a plan is made from.
 pub(super) struct Look {
-    /// Every path that changed after the selected moment and is asked for.
+    /// Every requested path that changed after the selected moment.
     pub(super) histories: Vec<PathRuns>,
     /// The same for paths that the selected safety point does not cover.
     pub(super) uncovered: Vec<PathRuns>,
-    /// What the user said about authors, to be remembered.
+    /// The user's corrections of authors, to be recorded.
     pub(super) corrections: Vec<(Seq, Correction)>,
     /// The positions of all points.
     pub(super) points: BTreeSet<Seq>,
@@ -51,7 +51,7 @@ pub(super) fn look(
     let log = LogReader::new(&*workspace.store, request, selection)?;
     let is_full_scan = needs_full_scan(workspace, request)?;
     if is_full_scan {
-        survey(workspace)?;
+        scan_locked(workspace)?;
     }
     let head = workspace.store.head()?;
     let session = session_to_correct(&*workspace.store, *kind)?;

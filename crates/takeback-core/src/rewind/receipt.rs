@@ -12,15 +12,15 @@ use super::plan::{Plan, Verdict, dropped_bits};
 use super::preview::restored_point;
 use super::state_move::StateMove;
 
-/// What became of each path; in a preview, what would become of it. As JSON it can be read back exactly.
+/// The outcome of each path, or the planned outcome in a preview. As JSON it can be read back exactly.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Receipt {
-    /// All that was planned is on disk, and nothing that was asked for had to be left.
+    /// Everything planned is on disk, and nothing that was requested had to be left.
     pub success: bool,
     pub rewind: Option<RewindId>,
-    /// The point gone back to; none for an undo or redo.
+    /// The restored point; none for an undo or redo.
     pub point: Option<PointId>,
-    /// Goes back to before the rewind. None in a preview.
+    /// The point before the rewind. None in a preview.
     pub safety_point: Option<PointId>,
     pub restored_files: Vec<WorkPath>,
     pub deleted_files: Vec<WorkPath>,
@@ -31,25 +31,25 @@ pub struct Receipt {
     pub conflicts: Vec<Note>,
     pub ambiguous: Vec<Note>,
     pub not_captured: Vec<Note>,
-    /// Of each path that an agent changed and that was asked for: how that is known.
+    /// For each requested path that an agent changed: how the author is known.
     pub evidence: Vec<PathEvidence>,
-    /// Of restored or merged files, what did not come back with them; where the agent's own restore
-    /// left bytes that nobody knows, the place where they lie now.
+    /// What was not restored with a file; and where unknown bytes that the agent's own restore left are
+    /// kept now.
     pub notes: Vec<Note>,
     pub errors: Vec<Problem>,
-    /// The agent's state that went along.
+    /// The agent's state that moved with the files.
     pub state: Option<StateReceipt>,
 }
 
-/// What became of an agent's state.
+/// The outcome for an agent's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateReceipt {
     pub execution: ExecutionId,
     pub branch: BranchName,
-    /// Where the branch stands afterwards, as far as that is known.
+    /// The head of the branch afterwards, if known.
     pub checkpoint: Option<String>,
     pub moved: bool,
-    /// It was not to be moved: the agent has gone on since.
+    /// It was not moved: the agent has continued since.
     pub stays: bool,
     pub error: Option<String>,
 }
@@ -62,7 +62,7 @@ pub struct Note {
     pub reason: String,
 }
 
-/// A path and how its author is known: the least certain of what was asked for.
+/// A path and the least certain evidence among its requested changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathEvidence {
     #[serde(flatten, with = "file_path")]
@@ -78,27 +78,27 @@ pub struct Problem {
     pub error: String,
 }
 
-/// What became of one step that was to change something.
+/// The outcome of one action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepOutcome {
     Done,
     /// Done, but the disk did not confirm it.
     Unconfirmed(String),
-    /// Somebody changed it while the rewind ran.
+    /// Another program changed it while the rewind ran.
     Conflict(String),
     Kept(String),
     Error(String),
 }
 
 impl StepOutcome {
-    /// Whether the goal is in place, as far as anybody can see.
+    /// Whether the goal is in place, confirmed by the disk or not.
     #[must_use]
     pub fn is_in_place(&self) -> bool {
         matches!(self, Self::Done | Self::Unconfirmed(_))
     }
 }
 
-/// What is said of a file that is done and not confirmed by the disk.
+/// The text for a file that is in place and not confirmed by the disk.
 pub const UNCONFIRMED: &str = "in place, but the disk did not confirm it";
 
 impl Receipt {
@@ -114,7 +114,7 @@ impl Receipt {
                 (Some(outcomes), Some(_)) => outcomes.next().cloned().unwrap_or(StepOutcome::Done),
                 _ => StepOutcome::Done,
             };
-            // Said by `unconfirmed`, once it is known what became of the rest.
+            // `add_unconfirmed` reports it, once the other outcomes are known.
             let outcome = if outcome.is_in_place() { StepOutcome::Done } else { outcome };
             if let (StepOutcome::Done, Some(bits)) = (&outcome, dropped_bits(step)) {
                 receipt.notes.push(note(&format!("comes back without its {bits}")));
@@ -201,7 +201,7 @@ impl Receipt {
         }
     }
 
-    /// Of a plan of which nothing is done, because not all of it can be.
+    /// The receipt of a plan that was not started because not all of it can be done.
     #[must_use]
     pub fn refused(mut self) -> Self {
         self.restored_files.clear();
@@ -212,7 +212,7 @@ impl Receipt {
         self
     }
 
-    /// Whether every path went, or would go, where it was at the point: nobody's work is in the way.
+    /// Whether every path is, or would be, as at the point: no other author's work is in the way.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.success && self.kept_files.is_empty()

@@ -1,4 +1,4 @@
-//! What a crash left beside open journals: stages, and journals that cannot be read.
+//! Cleans up what a crash left besides open journals: stages, and journals that cannot be read.
 
 use takeback_store::{RewindId, RewindRecord, WorkPath};
 
@@ -8,7 +8,7 @@ use super::journal;
 use super::receipt::{Problem, Receipt};
 use crate::purge;
 use crate::workspace::Workspace;
-use crate::worktree::write::{clear_stage, is_nobodys, remove_marks, remove_own_folder, stages};
+use crate::worktree::write::{clear_stage, is_unclaimed, remove_marks, remove_own_folder, stages};
 
 /// What [`super::recover`] repaired.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub fn needs_recovery(workspace: &Workspace) -> Result<bool, RewindError> {
     }
     let mark = workspace.mark();
     for id in existing_stages(workspace)? {
-        if store.rewind(id)?.is_some() || is_nobodys(&workspace.root, id, &mark) {
+        if store.rewind(id)?.is_some() || is_unclaimed(&workspace.root, id, &mark) {
             return Ok(true);
         }
     }

@@ -65,7 +65,7 @@ pub enum Target {
 pub enum Exactness {
     /// Only what agents did.
     AgentsOnly,
-    /// Every path as it was, whoever changed it.
+    /// Every path as it was, regardless of author.
     Exact,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct CoverageGap {
 }
 
 impl CoverageGap {
-    /// `None`: `point` is no safety point, or covers everything.
+    /// `None`: `point` is not a safety point, or covers everything.
     pub(super) fn of(workspace: &Workspace, point: PointId) -> Result<Option<Self>, RewindError> {
         let rewinds = past_rewinds(workspace)?;
         let made = rewinds.iter().find(|past| past.safety_point == point);

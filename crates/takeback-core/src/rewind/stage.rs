@@ -1,4 +1,4 @@
-//! Staging: every file that a plan will place is made beside its place, verified and durable, before the
+//! Staging: every file that a plan will place is made next to its place, verified and durable, before the
 //! plan is promised. A full disk or a damaged blob is found here, while nothing has been changed.
 
 use std::collections::BTreeSet;
@@ -30,6 +30,7 @@ pub(super) fn stage(
     preview: &Preview,
     id: RewindId,
 ) -> Result<BTreeSet<Digest>, RewindError> {
+    // Merged contents exist nowhere else: the store must have them before a promise refers to them.
     for blob in &preview.plan.merged {
         workspace.store.put(blob.clone())?;
     }
@@ -146,6 +147,7 @@ impl Staging<'_> {
         let leave = |number, step| {
             left.lock().unwrap_or_else(PoisonError::into_inner).push((number, step));
         };
+        // Bounded: only a few small files are in memory at once, however large the plan is.
         let (send, receive) = sync_channel::<PendingFile<'s>>(THREADS);
         let receive = Mutex::new(receive);
         let work = || {
@@ -178,6 +180,7 @@ impl Staging<'_> {
                             continue;
                         }
                         disk::pass_make_file().map_err(not_staged)?;
+                        // Cannot fail: the receiver lives longer than this scope.
                         drop(send.send(PendingFile { number: *number, step, mode, contents }));
                     }
                     _ => leave(*number, step),

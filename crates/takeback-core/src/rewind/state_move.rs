@@ -1,4 +1,4 @@
-//! An agent's state that moves together with the files: where its head is, and where it goes.
+//! An agent's state that moves together with the files: from which head to which.
 
 use serde::{Deserialize, Serialize};
 use takeback_store::state::{
@@ -13,13 +13,13 @@ use super::receipt::{Receipt, StateReceipt};
 use super::request::RewindRequest;
 use crate::workspace::Workspace;
 
-/// A head that is to be moved. Part of a promise.
+/// A head that will be moved. Part of a promise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StateMove {
     pub execution: ExecutionId,
     pub branch: BranchName,
-    /// The line that the branch is on: to take this back is to return to it.
+    /// The line that the branch is on: taking this back returns to it.
     pub from: LineId,
     pub to: StateGoal,
     pub terms: Terms,
@@ -34,21 +34,21 @@ pub enum StateGoal {
         attempt: Attempt,
     },
     Line(LineId),
-    /// The agent has gone on since: what it saved is not left behind.
+    /// The agent has continued since: what it saved is not abandoned.
     Stay,
 }
 
-/// What is to happen if some file cannot go back.
+/// What to do if some file cannot be restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Terms {
-    /// Then nothing at all is done.
+    /// Do nothing at all.
     AllOrNothing,
-    /// The state goes back, with as many files as can.
+    /// Restore the state, with as many files as possible.
     Partly,
 }
 
-/// Whether files go back too.
+/// Whether files are restored too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Files {
@@ -56,7 +56,7 @@ pub enum Files {
     Stay,
 }
 
-/// The state of an execution is to go back to a checkpoint.
+/// A request to return the state of an execution to a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rollback {
     pub to: CheckpointKey,
@@ -65,7 +65,7 @@ pub struct Rollback {
 }
 
 impl StateMove {
-    /// Where the current branch stands now, and where it is to.
+    /// From the head of the current branch to the checkpoint.
     pub(super) fn back_to(states: &dyn States, rollback: &Rollback) -> Result<Self, StateError> {
         let CheckpointKey { execution, step, attempt } = &rollback.to;
         if states.find(&rollback.to.id())?.is_none() {
@@ -120,7 +120,7 @@ impl StateMove {
         Self { to: StateGoal::Line(self.from), terms: Terms::Partly, ..self.clone() }
     }
 
-    /// Moves the head, once for each rewind, and answers where it stands.
+    /// Moves the head, once for each rewind, and returns the head.
     pub(super) fn move_head(
         &self,
         states: &dyn States,
@@ -146,7 +146,7 @@ impl StateMove {
         Ok(StateReceipt { checkpoint, moved: true, ..self.receipt() })
     }
 
-    /// As long as nothing is moved.
+    /// The receipt while nothing is moved.
     #[must_use]
     pub fn receipt(&self) -> StateReceipt {
         let checkpoint = match self.to {
@@ -206,7 +206,7 @@ pub(super) fn apply(states: &dyn States, plan: &Plan, by: RewindId, receipt: &mu
     }
 }
 
-/// Whether a plan was to be done completely or not at all, and its state could not move.
+/// Whether a plan had to be done completely or not at all, and its state could not move.
 pub(super) fn must_revert(plan: &Plan, receipt: &Receipt) -> bool {
     let terms = plan.state.as_ref().map(|state| state.terms);
     let is_moved = receipt.state.as_ref().is_some_and(|state| state.moved);

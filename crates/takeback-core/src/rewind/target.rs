@@ -1,5 +1,5 @@
-//! Which moment a request goes back to, and whose changes it takes back. Pure: in come the request and
-//! records of the log, out comes a [`Selection`].
+//! Which moment a request restores, and which authors' changes it takes back. Pure: the request and
+//! records of the log in, a [`Selection`] out.
 
 use std::collections::BTreeSet;
 
@@ -30,11 +30,11 @@ pub(super) struct TargetRecords {
     pub(super) idle_after: Option<RewindId>,
 }
 
-/// A position in the log, and whose it is.
+/// A position in the log, and the session it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PastPoint {
     pub(super) seq: Seq,
-    /// `None`: made by hand.
+    /// `None`: a manual point.
     pub(super) session: Option<SessionId>,
 }
 
@@ -112,8 +112,8 @@ fn redoable(rewinds: &[PastRewind]) -> Option<&PastRewind> {
     })
 }
 
-/// Whether an undo or redo of `id` stands, itself not taken back. One that failed for some files does
-/// not count: it can be repeated.
+/// Whether an undo or redo of `id` is in effect, itself not taken back. One that failed for some files
+/// does not count: it can be repeated.
 fn is_taken_back(rewinds: &[PastRewind], id: RewindId) -> bool {
     rewinds.iter().any(|past| match past.kind {
         RewindKind::Undo { of } | RewindKind::Redo { of } => {
@@ -146,7 +146,7 @@ fn scope_at(point: &PastPoint, asked: Option<&RewindScope>, sessions: &[Session]
     }
 }
 
-/// All agents, as seen from a point of `session`: if it was imported, also those it came with.
+/// All agents, as seen from a point of `session`: if it was imported, also those of the same import.
 fn all_agents(sessions: &[Session], session: &SessionId) -> RewindScope {
     let Some(import) = import_of(session) else { return RewindScope::AllAgents };
     let here = |id: &&SessionId| import_of(id).is_none_or(|other| other == import);

@@ -1,5 +1,5 @@
-//! Calls that ran while paths changed, without naming them: shells, mostly. What they are blamed for may
-//! include the user's own changes, so previews and receipts name them.
+//! Calls that ran while paths changed, without naming them: shells, mostly. The changes attributed to
+//! them may include the user's own changes, so previews and receipts name them.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ pub struct Window {
 }
 
 /// The windows that a plan takes back changes of, in the order of its steps.
-pub fn windows(store: &dyn Store, plan: &Plan) -> Result<Vec<Window>, StoreError> {
+pub(super) fn windows(store: &dyn Store, plan: &Plan) -> Result<Vec<Window>, StoreError> {
     let mut counts = WindowCounts::default();
     plan.actions().for_each(|step| counts.add(step));
     counts.finish(store)

@@ -1,9 +1,9 @@
-//! What the kernel reports of the folders of a tree.
+//! What the kernel reports about the folders of a tree.
 //!
-//! In: folders to be watched, reached from the root without following a link. Out: folders in which
-//! something happened since it was last asked, or that this is not known. Everything that a call
-//! changed before it returned has been told by then, but for stores through a memory map, which are
-//! told when the map goes. Looks at no file and decides nothing.
+//! In: folders to watch, reached from the root without following a link. Out: folders in which something
+//! happened since the last call, or that this is unknown. Everything that a system call changed is
+//! reported when it returns, except stores through a memory map, which are reported when the map is
+//! closed. Reads no file and decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -12,94 +12,94 @@ use crate::platform::watches::{WatchError, WatchEvent, WatchId, Watches};
 use crate::worktree::fingerprint::stat_open;
 use crate::worktree::root::{Access, Root, is_no_folder};
 
-/// Folders of one tree that are watched.
+/// The watched folders of one tree.
 #[derive(Debug)]
 pub struct Watcher {
     watches: Watches,
-    folders: BTreeMap<Vec<u8>, Spot>,
+    folders: BTreeMap<Vec<u8>, WatchedFolder>,
     paths: HashMap<WatchId, Vec<u8>>,
-    /// Folders that are there and cannot be watched: nobody knows what happens in them.
+    /// Folders that exist and cannot be watched: they count as changed each time.
     unwatchable: BTreeSet<Vec<u8>>,
 }
 
-/// A folder under watch: it, and not what may have taken its name since.
+/// A watched folder. The inode distinguishes it from another folder that has taken its name.
 #[derive(Debug, Clone, Copy)]
-struct Spot {
+struct WatchedFolder {
     id: WatchId,
     inode: u64,
 }
 
 /// Where something happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Dirty {
-    /// It is not known where.
-    Everything(Why),
-    /// In these, by path; the root's is empty. One of them may be new, gone, or another than before.
+pub enum DirtyFolders {
+    /// Unknown where.
+    Everything(ScanCause),
+    /// In these, by path; the root's is empty. A folder may be new, gone or replaced.
     Folders(BTreeSet<Vec<u8>>),
 }
 
-/// Why nobody knows where something happened.
+/// Why the whole tree has to be scanned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// Nobody has watched so far.
+pub enum ScanCause {
+    /// Nothing was watched before.
     Start,
-    /// More happened than the kernel keeps for those who do not ask.
+    /// The kernel's queue overflowed.
     Overflow,
     /// The kernel lets this user watch no more folders.
     Limit,
-    /// The kernel could not be asked.
+    /// The kernel's queue could not be read.
     Unreadable,
-    /// The root has another name or none, or its file system is gone.
+    /// The root was moved, removed or unmounted.
     Root,
-    /// The last look at the whole tree was too long ago.
+    /// The last full scan is too old.
     Due,
-    /// A look at the whole tree was asked for.
+    /// A full scan was requested.
     Asked,
-    /// On this file system, others may write unseen.
+    /// On this file system other machines may write unseen.
     Remote,
 }
 
-impl Why {
+impl ScanCause {
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
             Self::Start => "nothing was watched before",
-            Self::Overflow => "more happened than the kernel keeps",
+            Self::Overflow => "the kernel's event queue overflowed",
             Self::Limit => "the kernel lets this user watch no more folders",
-            Self::Unreadable => "the kernel could not be asked",
+            Self::Unreadable => "the kernel's event queue could not be read",
             Self::Root => "the folder was moved, removed or unmounted",
-            Self::Due => "the last look at the whole tree was too long ago",
-            Self::Asked => "a look at the whole tree was asked for",
-            Self::Remote => "on this file system others may write unseen",
+            Self::Due => "the last full scan is too old",
+            Self::Asked => "a full scan was requested",
+            Self::Remote => "on this file system other machines may write unseen",
         }
     }
 
-    /// Whether folders may have changed places unseen, so that what is watched is not what has its
-    /// name.
+    /// Whether folders may have been moved or replaced without a report, so that watches may be on the
+    /// wrong folders.
     pub(super) fn is_blind(self) -> bool {
         !matches!(self, Self::Due | Self::Asked)
     }
 }
 
-/// What became of a wish to watch a folder.
+/// The result of a request to watch a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begun {
-    /// From now on.
+pub enum WatchOutcome {
+    /// Watched from now on.
     Now,
-    /// It was watched already.
+    /// It was already watched.
     Before,
     /// There is no such folder.
     Gone,
-    /// It is there and cannot be watched.
+    /// It exists and cannot be watched.
     Not,
 }
 
-/// Where a repository keeps rules of its own, from its folder.
+/// The folder of a repository's own ignore rules, relative to the repository.
 const OWN_RULES: &[u8] = b".git/info";
 
 impl Watcher {
     /// Watches the root.
-    pub fn new(root: &Root) -> Result<Self, Why> {
+    pub fn new(root: &Root) -> Result<Self, ScanCause> {
         let mut watcher = Self {
             watches: Watches::new().map_err(cause_of)?,
             folders: BTreeMap::new(),
@@ -107,25 +107,25 @@ impl Watcher {
             unwatchable: BTreeSet::new(),
         };
         match watcher.watch(root, b"")? {
-            Begun::Now | Begun::Before => Ok(watcher),
-            Begun::Gone | Begun::Not => Err(Why::Unreadable),
+            WatchOutcome::Now | WatchOutcome::Before => Ok(watcher),
+            WatchOutcome::Gone | WatchOutcome::Not => Err(ScanCause::Unreadable),
         }
     }
 
     /// Watches a folder. Fails if no more folders can be watched, or none at all.
-    pub fn watch(&mut self, root: &Root, path: &[u8]) -> Result<Begun, Why> {
+    pub fn watch(&mut self, root: &Root, path: &[u8]) -> Result<WatchOutcome, ScanCause> {
         let folder = match root.folder(path, Access::Reach) {
             Ok(folder) => folder,
             Err(error) if is_no_folder(&error) => {
                 self.forget(path);
-                return Ok(Begun::Gone);
+                return Ok(WatchOutcome::Gone);
             }
             Err(_) => return Ok(self.cannot_watch(path)),
         };
         let Ok(seen) = stat_open(&folder) else { return Ok(self.cannot_watch(path)) };
         let inode = seen.fingerprint.inode;
         if self.folders.get(path).is_some_and(|spot| spot.inode == inode) {
-            return Ok(Begun::Before);
+            return Ok(WatchOutcome::Before);
         }
         let id = match self.watches.add(&folder) {
             Ok(id) => id,
@@ -133,30 +133,30 @@ impl Watcher {
             Err(error) => return Err(cause_of(error)),
         };
         self.forget(path);
-        // The same folder under another path, from which it was moved.
+        // The same folder is watched under another path: it was moved from there.
         if let Some(old) = self.paths.insert(id, path.to_vec()) {
             self.folders.remove(&old);
             self.unwatchable.insert(old);
         }
-        self.folders.insert(path.to_vec(), Spot { id, inode });
-        Ok(Begun::Now)
+        self.folders.insert(path.to_vec(), WatchedFolder { id, inode });
+        Ok(WatchOutcome::Now)
     }
 
-    /// Watches the rules that a repository at `path` keeps for itself, if it has any.
-    pub fn watch_own_rules(&mut self, root: &Root, path: &[u8]) -> Result<(), Why> {
+    /// Watches the own ignore rules of the repository at `path`, if it has any.
+    pub fn watch_own_rules(&mut self, root: &Root, path: &[u8]) -> Result<(), ScanCause> {
         let rules = join(path, OWN_RULES);
         self.watch(root, &rules)?;
         self.unwatchable.remove(&rules);
         Ok(())
     }
 
-    fn cannot_watch(&mut self, path: &[u8]) -> Begun {
+    fn cannot_watch(&mut self, path: &[u8]) -> WatchOutcome {
         self.forget(path);
         self.unwatchable.insert(path.to_vec());
-        Begun::Not
+        WatchOutcome::Not
     }
 
-    /// The folders that are watched, or that cannot be.
+    /// The folders that are watched or cannot be.
     pub fn folders(&self) -> impl Iterator<Item = &[u8]> {
         let all = self.folders.keys().chain(&self.unwatchable).map(Vec::as_slice);
         all.filter(|path| repository_of(path).is_none())
@@ -169,7 +169,7 @@ impl Watcher {
         spot.is_some_and(|spot| inode.is_none_or(|inode| spot.inode == inode))
     }
 
-    /// Watches this folder no longer.
+    /// Stops watching a folder.
     pub fn forget(&mut self, path: &[u8]) {
         self.unwatchable.remove(path);
         if let Some(spot) = self.folders.remove(path) {
@@ -178,54 +178,56 @@ impl Watcher {
         }
     }
 
-    /// Where something happened since this was last asked.
-    pub fn drain(&mut self) -> Dirty {
-        let mut told = Told { folders: self.unwatchable.clone(), lost: None };
-        let Ok(events) = self.watches.drain() else { return Dirty::Everything(Why::Unreadable) };
+    /// Where something happened since the last call.
+    pub fn drain(&mut self) -> DirtyFolders {
+        let mut reported = ReportedEvents { folders: self.unwatchable.clone(), lost: None };
+        let Ok(events) = self.watches.drain() else {
+            return DirtyFolders::Everything(ScanCause::Unreadable);
+        };
         for event in events {
-            self.take(event, &mut told);
+            self.take(event, &mut reported);
         }
-        match told.lost {
-            Some(why) => Dirty::Everything(why),
-            None => Dirty::Folders(told.folders),
+        match reported.lost {
+            Some(why) => DirtyFolders::Everything(why),
+            None => DirtyFolders::Folders(reported.folders),
         }
     }
 
-    fn take(&mut self, event: WatchEvent, told: &mut Told) {
+    fn take(&mut self, event: WatchEvent, reported: &mut ReportedEvents) {
         match event {
-            WatchEvent::Overflow => told.lost = Some(Why::Overflow),
+            WatchEvent::Overflow => reported.lost = Some(ScanCause::Overflow),
             WatchEvent::Name { watch, name, renamed, is_folder } => {
-                // One that is not watched any more.
+                // No longer watched.
                 let Some(path) = self.paths.get(&watch).cloned() else { return };
                 if let Some(repository) = repository_of(&path) {
-                    told.folders.insert(repository.to_vec());
+                    reported.folders.insert(repository.to_vec());
                     return;
                 }
                 let child = join(&path, &name);
-                told.folders.insert(path);
+                reported.folders.insert(path);
                 if renamed {
-                    self.forget_with_all_below(&child, told);
+                    self.forget_with_all_below(&child, reported);
                 }
                 if is_folder {
-                    told.folders.insert(child);
+                    reported.folders.insert(child);
                 }
             }
             WatchEvent::Folder { watch, gone } => {
                 let Some(path) = self.paths.get(&watch).cloned() else { return };
                 if gone && path.is_empty() {
-                    told.lost = Some(Why::Root);
+                    reported.lost = Some(ScanCause::Root);
                 }
                 if gone {
-                    self.forget_with_all_below(&path, told);
+                    self.forget_with_all_below(&path, reported);
                 }
-                told.folders.insert(parent(&path).to_vec());
-                told.folders.insert(path);
+                reported.folders.insert(parent(&path).to_vec());
+                reported.folders.insert(path);
             }
         }
     }
 
-    /// Whatever is below has moved with it, or is gone: what is there now has to be found.
-    fn forget_with_all_below(&mut self, path: &[u8], told: &mut Told) {
+    /// Everything below has moved along or is gone: it has to be scanned again.
+    fn forget_with_all_below(&mut self, path: &[u8], reported: &mut ReportedEvents) {
         let below = join(path, b"");
         let from = (Bound::Included(&below), Bound::Unbounded);
         let watched = self.folders.range::<Vec<u8>, _>(from).map(|(path, _)| path);
@@ -241,26 +243,26 @@ impl Watcher {
         for folder in moved {
             self.forget(&folder);
             if repository_of(&folder).is_none() {
-                told.folders.insert(folder);
+                reported.folders.insert(folder);
             }
         }
     }
 }
 
-fn cause_of(error: WatchError) -> Why {
+fn cause_of(error: WatchError) -> ScanCause {
     match error {
-        WatchError::Limit => Why::Limit,
-        WatchError::Forbidden | WatchError::Kernel => Why::Unreadable,
+        WatchError::Limit => ScanCause::Limit,
+        WatchError::Forbidden | WatchError::Kernel => ScanCause::Unreadable,
     }
 }
 
-/// What has been told so far.
-struct Told {
+/// What the events reported so far.
+struct ReportedEvents {
     folders: BTreeSet<Vec<u8>>,
-    lost: Option<Why>,
+    lost: Option<ScanCause>,
 }
 
-/// The folder of the repository whose rules are kept here.
+/// The folder of the repository whose own rules are in this folder.
 fn repository_of(path: &[u8]) -> Option<&[u8]> {
     let above = path.strip_suffix(OWN_RULES)?;
     if above.is_empty() { Some(above) } else { above.strip_suffix(b"/") }

@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Until when a scan reads files, and until when it looks at names at all. A moment that has not
-/// been set never comes.
+/// Deadlines for reading files and for comparing names. None: no deadline.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     read_until: Option<Instant>,
@@ -14,8 +13,8 @@ pub struct Budget {
 impl Budget {
     pub const UNLIMITED: Self = Self { read_until: None, confirm_until: None, end: None };
 
-    /// `read` from now on for names and files, and `overrun` more for names. In the first half of that
-    /// a few files are read all the same: see [`Self::to_confirm`].
+    /// `read` from now on for names and files, and `overrun` more for names. In the first half of the
+    /// overrun a few files are still read: see [`Self::to_confirm`].
     #[must_use]
     pub fn starting_now(read: Duration, overrun: Duration) -> Self {
         let now = Instant::now();
@@ -32,8 +31,8 @@ impl Budget {
         !is_past(self.read_until)
     }
 
-    /// With more time to read a file that is most likely what the log says it is: otherwise the log
-    /// would have to say that nobody knows.
+    /// With more time, for a file that is most likely unchanged: otherwise the log would have to say that its
+    /// contents are unknown.
     #[must_use]
     pub fn to_confirm(self) -> Self {
         Self { read_until: self.confirm_until, ..self }

@@ -1,4 +1,4 @@
-//! Telling, without reading a file, that it has not changed.
+//! Shows without reading a file that it has not changed.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -19,7 +19,7 @@ pub struct Fingerprint {
     pub mode: u32,
 }
 
-/// What `stat` tells of a name, never following a link.
+/// The `stat` of a name. Never follows a link.
 #[derive(Debug, Clone, Copy)]
 pub struct Stat {
     pub kind: FileType,
@@ -30,8 +30,8 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Permission bits, and of a file the set-id and sticky bits too. A folder's come from the folder
-    /// it is made in as much as from anybody's wish, and are left out.
+    /// Permission bits, and for a file also the set-id and sticky bits. A folder may inherit those from
+    /// its parent, so they are left out.
     #[must_use]
     pub fn mode(&self) -> u32 {
         let bits = if self.kind == FileType::Directory { 0o777 } else { 0o7777 };
@@ -39,7 +39,7 @@ impl Stat {
     }
 }
 
-/// `None`: nothing stands there.
+/// `None`: nothing is there.
 pub fn stat(folder: impl AsFd, name: &[u8]) -> io::Result<Option<Stat>> {
     match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(convert(&stat))),
@@ -74,15 +74,15 @@ fn convert(stat: &rustix::fs::Stat) -> Stat {
     }
 }
 
-/// The moment from which on file times cannot be trusted to differ: one clock tick before now.
+/// The moment from which file times may not differ: one clock tick before now.
 ///
-/// A file read at this moment or later whose times are not older might be written again within the
-/// same tick, with the same times. Such a fingerprint must not be kept.
+/// A file whose times are not older than this may be written again within the same tick and keep the same
+/// times. Its fingerprint must not be kept.
 #[derive(Debug, Clone, Copy)]
 pub struct RacySince(i64);
 
 impl RacySince {
-    /// The kernel's clock for file times, which no fixed test clock can stand in for.
+    /// Uses the kernel's clock for file times, which a test clock cannot replace.
     #[must_use]
     pub fn now() -> Self {
         Self(clock::file_time_now() - clock::FILE_TIME_TICK)

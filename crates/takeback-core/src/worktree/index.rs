@@ -1,11 +1,11 @@
-//! The last known entry of every path in scope, with its fingerprint: what makes a scan cheap.
+//! The index: the last known entry of every path in scope, with its fingerprint. It makes scans cheap.
 //!
-//! A cache. It is stamped with the last change it contains; what came later is caught up from the
-//! log, and a file that is missing, damaged or ahead of the log is built again from the log alone
-//! (then without fingerprints, so that the next scan reads everything once).
+//! A cache. It is stamped with the last change it contains; later changes are added from the log. A file
+//! that is missing, damaged or ahead of the log is rebuilt from the log alone, without fingerprints, so
+//! that the next scan reads everything once.
 //!
-//! The file is read in one go and looked at where it lies; what differs from it is held beside it, and
-//! appended to it. Only when that has become long is the file written anew.
+//! The file is read in one go and decoded in place. Folders that differ from it are held in `over`, and
+//! appended to the file. The file is rewritten only when the appended part has become long.
 
 mod file;
 mod folder;
@@ -18,51 +18,51 @@ use takeback_store::{Change, Entry, Seq, WorkPath};
 
 use self::file::Heading;
 pub(crate) use self::file::{Base, Block, Brief, Kind};
-pub use self::folder::{Child, Folder, Known};
+pub use self::folder::{Child, Folder, KnownName};
 use super::fingerprint::Fingerprint;
 use super::scope::{OWN_FOLDER, OutReason, has_rules};
 
-/// In the place of [`Index::scope`]: what was passed over is judged again by the next scan.
+/// A value of [`Index::scope`] that makes the next scan judge all skipped names again.
 const UNJUDGED: u64 = 0;
 
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     pub stamp: Seq,
-    /// Names of one file, oldest first: those of today, and some that were.
-    pub linked: Vec<Linked>,
-    /// What decided which names are covered, as one number.
+    /// Hard links, oldest first: present ones and some former ones.
+    pub linked: Vec<LinkedNames>,
+    /// A number for the settings that decide which names are covered.
     pub(crate) scope: u64,
-    /// As the file has it.
+    /// The folders in the file.
     base: Option<Arc<Base>>,
-    /// What differs from it, by path; the root's is empty. None: it is not there.
+    /// Folders that differ from the base, by path; the root's is empty. None: the folder does not exist.
     over: HashMap<Vec<u8>, Option<Arc<Folder>>>,
-    /// What the file says of folders for which that is no longer true.
+    /// For each folder that changed since the file was saved, what the file says.
     unsaved: HashMap<Vec<u8>, Option<Arc<Folder>>>,
-    saved: Option<Saved>,
+    saved: Option<IndexFile>,
 }
 
-/// The file as this index knows it: only to such a one may it append.
+/// The file as this index last saw it. A delta may be appended only to that very file.
 #[derive(Debug, Clone)]
-struct Saved {
+struct IndexFile {
     fingerprint: Fingerprint,
     heading: Heading,
-    /// As long as it was when it was written in one piece.
+    /// Its length without the appended deltas.
     base_length: u64,
 }
 
-/// Names that were seen to be one file.
+/// Names that were found to be one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Linked {
+pub struct LinkedNames {
     /// In order, at least two.
     pub names: Vec<WorkPath>,
-    /// They were that at every moment after this one …
+    /// They were one file at every position after this one …
     pub since: Seq,
-    /// … up to this one, which was the last; none: they still are.
+    /// … up to and including this one; none: they still are.
     pub until: Option<Seq>,
 }
 
-/// A name that was passed over.
-struct PassedOver<'a, 'n> {
+/// A name that is not covered.
+struct SkippedName<'a, 'n> {
     folder: &'a [u8],
     name: &'n [u8],
     why: OutReason,
@@ -91,7 +91,7 @@ impl Index {
         }
     }
 
-    /// The folders that are as the file has them: not those of [`Self::over`].
+    /// The folders of the file, except those of [`Self::over`].
     pub(crate) fn base(&self) -> Option<&Base> {
         self.base.as_deref()
     }
@@ -100,7 +100,7 @@ impl Index {
         !self.over.is_empty() && self.over.contains_key(path)
     }
 
-    /// The folders that are not as the file has them, or not in it.
+    /// The folders that differ from the file or are not in it.
     pub(crate) fn over(&self) -> impl Iterator<Item = (&[u8], &Arc<Folder>)> {
         self.over.iter().filter_map(|(path, folder)| Some((path.as_slice(), folder.as_ref()?)))
     }
@@ -110,41 +110,41 @@ impl Index {
         blocks.filter(|block| !self.is_over(block.path))
     }
 
-    /// All of them, in no order.
+    /// All folders, in no order.
     pub fn folders(&self) -> impl Iterator<Item = (&[u8], Arc<Folder>)> {
         let base = self.blocks().filter_map(|block| Some((block.path, Arc::new(block.folder()?))));
         base.chain(self.over().map(|(path, folder)| (path, Arc::clone(folder))))
     }
 
-    /// Hands over what was passed over: the folder, the name in it, and why.
-    fn each_skipped<'a>(&'a self, take: &mut dyn FnMut(PassedOver<'a, '_>)) {
+    /// Passes every skipped name to `take`.
+    fn each_skipped<'a>(&'a self, take: &mut dyn FnMut(SkippedName<'a, '_>)) {
         for block in self.blocks().filter(Block::has_skipped) {
             block.skipped().for_each(|(name, why, fingerprint)| {
-                take(PassedOver { folder: block.path, name, why, fingerprint });
+                take(SkippedName { folder: block.path, name, why, fingerprint });
             });
         }
         for (path, folder) in self.over() {
             for child in &folder.children {
                 if let Some(why) = child.known.left_out() {
                     let fingerprint = child.known.fingerprint();
-                    take(PassedOver { folder: path, name: &child.name, why, fingerprint });
+                    take(SkippedName { folder: path, name: &child.name, why, fingerprint });
                 }
             }
         }
     }
 
-    /// Folders with names that were passed over, each once.
+    /// Folders with skipped names, each once.
     pub(crate) fn folders_with_skipped(&self) -> Vec<&[u8]> {
         let base = self.blocks().filter(Block::has_skipped).map(|block| block.path);
         let over = self.over().filter(|(_, folder)| folder.has_skipped()).map(|(path, _)| path);
         base.chain(over).collect()
     }
 
-    /// Folders with ignored files for which there was no room, if by now there may be.
+    /// Folders with ignored files that exceeded the total limit, if there may be room now.
     pub(crate) fn folders_with_room(&self, most: u64) -> Vec<&[u8]> {
         let mut folders = Vec::new();
         let mut least = None;
-        self.each_skipped(&mut |PassedOver { folder, why, fingerprint, .. }| {
+        self.each_skipped(&mut |SkippedName { folder, why, fingerprint, .. }| {
             if why == OutReason::OverBudget {
                 folders.push(folder);
                 let size = fingerprint.map_or(0, |print| print.size);
@@ -160,14 +160,14 @@ impl Index {
     #[must_use]
     pub fn skipped(&self) -> Vec<(WorkPath, OutReason)> {
         let mut skipped = Vec::new();
-        self.each_skipped(&mut |PassedOver { folder, name, why, .. }| {
+        self.each_skipped(&mut |SkippedName { folder, name, why, .. }| {
             skipped.extend(below(folder, name).map(|path| (path, why)));
         });
         skipped.sort();
         skipped
     }
 
-    /// How large the ignored files are that are kept all the same.
+    /// The total size of the ignored files that are covered.
     pub(crate) fn precious_bytes(&self) -> u64 {
         let base = self.blocks().map(|block| block.precious_bytes());
         let over = self.over().map(|(_, folder)| folder.precious_bytes());
@@ -184,7 +184,7 @@ impl Index {
         self.over.insert(path.to_vec(), None);
     }
 
-    /// The folder at `path`, to be changed; an empty one if nothing is known of it.
+    /// The folder at `path`, to change it; an empty one if it is unknown.
     pub fn folder_mut(&mut self, path: &[u8]) -> &mut Folder {
         self.will_change(path);
         if self.over.get(path).is_none_or(Option::is_none) {
@@ -207,7 +207,7 @@ impl Index {
     }
 
     #[must_use]
-    pub fn known(&self, path: &WorkPath) -> Option<Known> {
+    pub fn known(&self, path: &WorkPath) -> Option<KnownName> {
         let (folder, name) = (folder_of(path), path.file_name());
         match self.over.get(folder) {
             Some(over) => over.as_ref()?.child(name).cloned(),
@@ -225,26 +225,26 @@ impl Index {
         }
     }
 
-    /// Whether the last scan would have seen this path, had it been there.
+    /// Whether the last scan would have seen this path if it had existed.
     #[must_use]
     pub fn proves_absent(&self, path: &WorkPath) -> bool {
         if path.is_outside() {
             return false;
         }
         let nearest = path.ancestors().find_map(|folder| match self.known(&folder) {
-            Some(Known::Entry { entry: Entry::Dir { .. }, .. }) => {
+            Some(KnownName::Entry { entry: Entry::Dir { .. }, .. }) => {
                 Some(self.is_listed(folder.as_bytes()))
             }
             Some(known) if known.is_left() || known.is_unreadable() => Some(false),
             // Nothing is below what is not a folder.
-            Some(Known::Entry { .. }) => Some(true),
-            Some(Known::Skipped { .. }) => Some(false),
+            Some(KnownName::Entry { .. }) => Some(true),
+            Some(KnownName::Skipped { .. }) => Some(false),
             None => None,
         });
         nearest.unwrap_or_else(|| self.is_listed(b"")) && self.known(path).is_none()
     }
 
-    /// How many names are known below a folder, those that were passed over too.
+    /// How many names are known below a folder, skipped ones included.
     pub(crate) fn names_below(&self, folder: &[u8]) -> usize {
         let is_in = |path: &[u8]| {
             path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
@@ -256,7 +256,7 @@ impl Index {
             + over.map(|(_, folder)| folder.children.len()).sum::<usize>()
     }
 
-    /// Names, those that were passed over too.
+    /// The number of names, skipped ones included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.blocks().map(|block| block.len()).sum::<usize>()
@@ -273,11 +273,11 @@ impl Index {
         self.base.as_ref().map_or(0, |base| base.len()).max(self.over.len())
     }
 
-    /// Takes in what was appended to the log after the index was written.
+    /// Adds changes that were appended to the log after the index was written.
     pub fn catch_up<'a>(&mut self, changes: impl IntoIterator<Item = &'a Change>) {
         for change in changes {
             self.set(&change.path, &change.after);
-            // It came after the last scan: so did whatever is found in it.
+            // It was created after the last scan, and so was everything in it.
             if change.before == Entry::Absent && change.after.is_dir() && !change.path.is_outside()
             {
                 self.folder_mut(change.path.as_bytes()).listed = true;
@@ -286,16 +286,16 @@ impl Index {
         }
     }
 
-    /// Takes in what stands at one path, to be looked at again by the next scan unless it is what was
-    /// known.
+    /// Sets the entry of one path. The next scan looks at it again, unless the entry is the known one.
     pub fn set(&mut self, path: &WorkPath, entry: &Entry) {
         // Takeback's own folder is never an entry; paths outside are looked at only when named.
         if path.is_outside() || path.as_bytes() == OWN_FOLDER {
             return;
         }
-        // A scan that finds these rules as they are known would not judge anew what they kept out.
+        // A scan that finds the rules as the index knows them would not judge the names again that they
+        // excluded.
         if has_rules(path.as_bytes())
-            && !matches!(self.known(path), Some(Known::Entry { entry: known, .. }) if known == *entry)
+            && !matches!(self.known(path), Some(KnownName::Entry { entry: known, .. }) if known == *entry)
         {
             self.scope = UNJUDGED;
         }
@@ -303,9 +303,9 @@ impl Index {
         folder.fingerprint = None;
         let place = folder.children.binary_search_by(|child| (*child.name).cmp(path.file_name()));
         match (place, entry) {
-            // What it was known by stands for the same bytes.
+            // The same entry: its fingerprint stays valid.
             (Ok(at), entry @ (Entry::File { .. } | Entry::Symlink { .. }))
-                if matches!(&folder.children[at].known, Known::Entry { entry: known, .. }
+                if matches!(&folder.children[at].known, KnownName::Entry { entry: known, .. }
                     if known == entry) => {}
             (Ok(at), Entry::Absent) => {
                 folder.children.remove(at);
@@ -313,17 +313,17 @@ impl Index {
             (Err(_), Entry::Absent) => {}
             (Ok(at), entry) => {
                 let precious =
-                    matches!(folder.children[at].known, Known::Entry { precious: true, .. });
+                    matches!(folder.children[at].known, KnownName::Entry { precious: true, .. });
                 folder.children[at].known =
-                    Known::Entry { entry: entry.clone(), fingerprint: None, precious };
+                    KnownName::Entry { entry: entry.clone(), fingerprint: None, precious };
             }
             (Err(at), entry) => {
                 let known =
-                    Known::Entry { entry: entry.clone(), fingerprint: None, precious: false };
+                    KnownName::Entry { entry: entry.clone(), fingerprint: None, precious: false };
                 folder.children.insert(at, Child { name: path.file_name().into(), known });
             }
         }
-        // What was known below stays known: the next scan looks for it.
+        // The entries below stay known, so that the next scan reports them as removed.
         if !entry.is_dir() && self.has_folder(path.as_bytes()) {
             self.folder_mut(path.as_bytes()).listed = false;
         }
@@ -336,7 +336,7 @@ pub(crate) fn below(folder: &[u8], name: &[u8]) -> Option<WorkPath> {
     WorkPath::new(path).ok()
 }
 
-/// The folder a path stands in; the root's is empty.
+/// The folder that a path is in; the root's is empty.
 pub(crate) fn folder_of(path: &WorkPath) -> &[u8] {
     let bytes = path.as_bytes();
     bytes.iter().rposition(|b| *b == b'/').map_or(b"", |cut| &bytes[..cut])

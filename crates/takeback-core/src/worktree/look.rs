@@ -1,4 +1,4 @@
-//! Looking at one name: what stands there, and keeping its bytes.
+//! Looks at one name: reads its entry and saves its bytes.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,39 +16,39 @@ use crate::platform::folder::open_file;
 
 /// What to do with the bytes of a file.
 pub enum Bytes<'a> {
-    /// Hand them to this, packed, unless they are those of `known` or among `kept`, as long as there is
-    /// time.
+    /// Pass them to the sink, packed, unless they are those of `known` or among `kept`, while the budget
+    /// lasts.
     Keep {
         known: Option<Digest>,
         kept: &'a HashSet<Digest>,
         sink: &'a mut dyn FnMut(PackedBlob),
         budget: Budget,
     },
-    /// The same for somebody who waits for these very bytes: however long it takes to read them, and
-    /// what is large is compressed later.
+    /// The same for a caller that needs these very bytes: without a deadline, and large contents are
+    /// compressed later.
     KeepQuickly { known: Option<Digest>, sink: &'a mut dyn FnMut(PackedBlob) },
     /// Only hash them.
     Hash,
 }
 
-/// What stood at a name, and the fingerprint it had (none for what is absent). That of a file for
-/// which there was no time is there only if no other file can come to have it.
+/// The entry at a name, and its fingerprint (none for an absent one). A file that was not read for lack
+/// of time has one only if no later write can leave the same fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Looked {
+pub struct LookResult {
     pub entry: Entry,
     pub fingerprint: Option<Fingerprint>,
 }
 
-/// Looks at a name. A file that cannot be read, or never holds still, is an entry too: an error
+/// Looks at a name. A file that cannot be read, or that changes all the time, is an entry too: an error
 /// means that not even the folder could be searched.
-pub fn look(folder: impl AsFd, name: &[u8], bytes: &mut Bytes<'_>) -> io::Result<Looked> {
+pub fn look(folder: impl AsFd, name: &[u8], bytes: &mut Bytes<'_>) -> io::Result<LookResult> {
     match stat(&folder, name)? {
         Some(stat) => look_at(folder, name, &stat, bytes),
-        None => Ok(Looked { entry: Entry::Absent, fingerprint: None }),
+        None => Ok(LookResult { entry: Entry::Absent, fingerprint: None }),
     }
 }
 
-/// What was looked at, where `known` may stand for a folder and all that is in it.
+/// The entry of a look, except where `known` covers a folder with everything in it.
 #[must_use]
 pub fn as_known(known: Option<&Entry>, looked: Entry) -> Entry {
     match known {
@@ -61,22 +61,25 @@ pub fn as_known(known: Option<&Entry>, looked: Entry) -> Entry {
 
 const TRIES: usize = 3;
 
-/// Looks at a name of which `stat` is already known.
+/// Looks at a name whose `stat` is already known.
 pub fn look_at(
     folder: impl AsFd,
     name: &[u8],
     seen: &Stat,
     bytes: &mut Bytes<'_>,
-) -> io::Result<Looked> {
+) -> io::Result<LookResult> {
     let mut seen = *seen;
     for _ in 0..TRIES {
         let entry = match seen.kind {
             FileType::RegularFile => match read_file(&folder, name, &seen, bytes) {
                 Err(error) if is_out_of_time(&error) => {
                     let entry = Entry::NotCaptured { reason: NotCapturedReason::Deadline };
-                    return Ok(Looked { entry, fingerprint: lasting(&folder, name, &seen) });
+                    return Ok(LookResult {
+                        entry,
+                        fingerprint: lasting_fingerprint(&folder, name, &seen),
+                    });
                 }
-                // Whatever keeps a file from being read, a scan goes on and a rewind leaves it alone.
+                // Whatever the error: a scan continues, and a rewind leaves the file alone.
                 Err(_) => Some(Entry::NotCaptured { reason: NotCapturedReason::Unreadable }),
                 Ok(entry) => entry,
             },
@@ -89,32 +92,32 @@ pub fn look_at(
             _ => Some(Entry::NotCaptured { reason: NotCapturedReason::Special }),
         };
         if let Some(entry) = entry {
-            return Ok(Looked { entry, fingerprint: Some(seen.fingerprint) });
+            return Ok(LookResult { entry, fingerprint: Some(seen.fingerprint) });
         }
         match stat(&folder, name)? {
             Some(again) => seen = again,
-            None => return Ok(Looked { entry: Entry::Absent, fingerprint: None }),
+            None => return Ok(LookResult { entry: Entry::Absent, fingerprint: None }),
         }
     }
     let entry = Entry::NotCaptured { reason: NotCapturedReason::Unstable };
-    Ok(Looked { entry, fingerprint: None })
+    Ok(LookResult { entry, fingerprint: None })
 }
 
-/// The fingerprint of a file that was not read, unless it is so new that a later write could leave it
-/// as it is.
-fn lasting(folder: impl AsFd, name: &[u8], seen: &Stat) -> Option<Fingerprint> {
+/// The fingerprint of a file that was not read, unless it is so new that a later write could leave the
+/// same one.
+fn lasting_fingerprint(folder: impl AsFd, name: &[u8], seen: &Stat) -> Option<Fingerprint> {
     let racy = RacySince::now();
     let again = stat(folder, name).ok().flatten()?;
     racy.trust(again.fingerprint).filter(|print| *print == seen.fingerprint)
 }
 
-/// Reads only as long as there is time.
-struct InTime<'a> {
+/// Reads only while the budget lasts.
+struct TimedReader<'a> {
     file: &'a mut File,
     budget: Budget,
 }
 
-impl Read for InTime<'_> {
+impl Read for TimedReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.budget.lets_read().then_some(()).ok_or_else(out_of_time)?;
         self.file.read(buffer)
@@ -129,7 +132,7 @@ fn is_out_of_time(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut
 }
 
-/// `None`: it is not (or no longer) the file that `seen` describes.
+/// `None`: it is not, or no longer, the file that `seen` describes.
 fn read_file(
     folder: impl AsFd,
     name: &[u8],
@@ -172,7 +175,7 @@ fn read_file(
             (digest, size)
         }
         Bytes::Keep { sink, budget, .. } => {
-            let mut file = InTime { file: &mut file, budget: *budget };
+            let mut file = TimedReader { file: &mut file, budget: *budget };
             PackedBlob::stream_with(&mut file, packing, *sink)?
         }
         Bytes::KeepQuickly { sink, .. } => PackedBlob::stream_with(&mut file, packing, *sink)?,
@@ -181,7 +184,7 @@ fn read_file(
     Ok(steady.then_some(Entry::File { digest, size, mode: seen.mode() }))
 }
 
-/// `expected`: its size, as far as that is known.
+/// `expected`: its size, as far as known.
 fn hash(file: &mut File, expected: u64) -> io::Result<(Digest, u64)> {
     const MOST: u64 = 64 << 10;
     let mut hasher = blake3::Hasher::new();
@@ -209,7 +212,7 @@ mod tests {
         budget: Budget,
         of: &str,
         lay_out: impl FnOnce(&std::path::Path),
-    ) -> (Looked, usize) {
+    ) -> (LookResult, usize) {
         let dir = tempfile::tempdir().expect("a folder");
         lay_out(dir.path());
         std::thread::sleep(Duration::from_millis(30));
@@ -225,7 +228,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a tree to look at")]
-    fn what_is_kept_already_is_not_packed_again() {
+    fn saved_contents_are_not_packed_again() {
         for (text, packed) in [("kept", 0), ("new", 1)] {
             let write =
                 |dir: &std::path::Path| std::fs::write(dir.join("a"), text).expect("written");
@@ -250,11 +253,11 @@ mod tests {
         assert!(matches!(look_with(no_time, "a", make).0.entry, Entry::Dir { .. }));
     }
 
-    /// Time that is up in the middle of a large file is told from a disk that fails there.
+    /// A deadline in the middle of a large file is distinguished from a failing disk.
     #[test]
-    fn what_stops_in_the_middle_of_a_large_file_is_known() {
-        struct Fails(io::ErrorKind);
-        impl Read for Fails {
+    fn the_cause_of_an_incomplete_read_is_known() {
+        struct FailingReader(io::ErrorKind);
+        impl Read for FailingReader {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
                 Err(self.0.into())
             }
@@ -263,7 +266,7 @@ mod tests {
         for (fails, out_of_time) in
             [(io::ErrorKind::TimedOut, true), (io::ErrorKind::InvalidData, false)]
         {
-            let mut file = io::Cursor::new(vec![7; whole]).chain(Fails(fails));
+            let mut file = io::Cursor::new(vec![7; whole]).chain(FailingReader(fails));
             let read = PackedBlob::stream(&mut file, &mut |_| {});
             assert_eq!(read.map_err(|error| is_out_of_time(&error)), Err(out_of_time));
         }
@@ -273,9 +276,9 @@ mod tests {
     fn reading_stops_when_the_time_is_up() {
         let mut file = tempfile::tempfile().expect("a file");
         let budget = Budget::starting_now(Duration::ZERO, Duration::ZERO);
-        let mut in_time = InTime { file: &mut file, budget };
+        let mut in_time = TimedReader { file: &mut file, budget };
         assert!(in_time.read(&mut [0; 8]).is_err_and(|error| is_out_of_time(&error)));
-        let mut in_time = InTime { file: &mut file, budget: Budget::UNLIMITED };
+        let mut in_time = TimedReader { file: &mut file, budget: Budget::UNLIMITED };
         assert!(in_time.read(&mut [0; 8]).is_ok());
     }
 }

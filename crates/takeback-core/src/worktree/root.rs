@@ -18,9 +18,9 @@ pub(crate) use crate::platform::folder::names_in;
 pub struct Root {
     fd: OwnedFd,
     path: PathBuf,
-    /// The file system it is on; what lies on others is not part of the workspace.
+    /// The file system it is on; others are not part of the workspace.
     pub device: u64,
-    /// Whether a folder's times move with the names in it: so on local file systems, not always on
+    /// Whether a folder's times change with the names in it: always on local file systems, not always on
     /// network ones.
     pub(crate) folder_times: bool,
     /// Cleared when the kernel has no `openat2`: then folders are opened one by one.
@@ -32,8 +32,8 @@ pub struct Root {
 }
 
 impl Root {
-    /// `path` must be absolute and canonical: a link anywhere in it, also one that took a folder's
-    /// place since, is refused.
+    /// `path` must be absolute and canonical: a link anywhere in it, even one that has replaced a folder
+    /// since, is refused.
     pub fn open(path: &Path) -> io::Result<Self> {
         let slash = folder::open_file_system_root(Access::Read)?;
         let slash = Self::from_folder(slash, Path::new("/"))?;
@@ -63,8 +63,8 @@ impl Root {
         &self.path
     }
 
-    /// The folder at `path` (empty: the root itself). Fails with `ELOOP` or `ENOTDIR` when a link
-    /// stands anywhere on the way.
+    /// The folder at `path` (empty: the root itself). Fails with `ELOOP` or `ENOTDIR` if any part of the
+    /// path is a link.
     pub fn folder(&self, path: &[u8], access: Access) -> io::Result<OwnedFd> {
         if path.is_empty() {
             return Ok(folder::open_folder(&self.fd, b".", access)?);
@@ -84,7 +84,7 @@ impl Root {
         Ok(folder::open_folder(at, b".", access)?)
     }
 
-    /// The folder in which `path` stands.
+    /// The folder that `path` is in.
     pub fn parent_of(&self, path: &WorkPath) -> io::Result<OwnedFd> {
         match path.parent() {
             Some(parent) => self.folder(parent.as_bytes(), Access::Reach),
@@ -96,7 +96,7 @@ impl Root {
         self.exchange.load(Ordering::Relaxed)
     }
 
-    /// From now on names are not exchanged, as on file systems that cannot.
+    /// Stops exchanging names, as on file systems that cannot.
     pub fn without_exchange(&self) {
         self.exchange.store(false, Ordering::Relaxed);
     }
@@ -105,19 +105,19 @@ impl Root {
         self.unnamed.load(Ordering::Relaxed)
     }
 
-    /// From now on every file has a name from the start, as on file systems that know no others.
+    /// Gives every file a name from the start, as on file systems without unnamed files.
     pub fn without_unnamed_files(&self) {
         self.unnamed.store(false, Ordering::Relaxed);
     }
 
-    /// From now on folders are opened one by one, as on kernels without `openat2`.
+    /// Opens folders one by one, as on kernels without `openat2`.
     pub fn without_openat2(&self) {
         self.openat2.store(false, Ordering::Relaxed);
     }
 }
 
-/// Opens folders for reading, each from near the last one: in a deep tree the way from the root is not gone
-/// again for every folder. Nothing is written through it: a folder that it holds may have been moved.
+/// Opens folders for reading, each starting near the last one, so that deep paths need not be walked from
+/// the root each time. Never write through it: a folder that it holds open may have been moved.
 #[derive(Debug)]
 pub(crate) struct FolderOpener<'r> {
     root: &'r Root,
@@ -155,7 +155,7 @@ impl<'r> FolderOpener<'r> {
     }
 }
 
-/// At least so many bytes of a path are between two folders that are held open.
+/// Two folders that are held open are at least this many bytes of path apart.
 const HELD_APART: usize = 512;
 
 impl AsFd for Root {
@@ -176,10 +176,10 @@ pub(crate) fn is_no_folder(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    /// Whatever was opened before, the folder is the one at the path, and no link is followed.
+    /// Whatever was opened before, the folder at the path is opened, and no link is followed.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
-    fn near_opens_what_the_root_opens() {
+    fn folder_opener_opens_what_the_root_opens() {
         let folder = tempfile::tempdir().expect("a folder");
         let root = Root::open(&folder.path().canonicalize().expect("it is there")).expect("opens");
         let deep = |name: &str, depth: usize| vec![name.repeat(60); depth].join("/");

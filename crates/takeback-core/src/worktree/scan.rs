@@ -1,10 +1,10 @@
-//! Finding out what changed in the whole tree since the last scan.
+//! Scans: finds what changed in the tree since the last scan.
 //!
-//! In two passes, each by several threads. The first looks at every folder and name that is known and
-//! reads nothing; the second goes into the folders that are not as they were, reads the names where
-//! those may be others, and the files whose fingerprint moved, as long as the budget lasts. In: the
-//! root and the index of the last scan. Out: what differs, the new index, and the bytes of changed
-//! files (packed, to a sink). Writes nothing.
+//! Two passes, each by several threads. The first compares the fingerprint of every known folder and name
+//! and reads nothing. The second visits the folders that differ, reads their names where needed, and the
+//! files whose fingerprint changed, while the budget lasts. In: the root and the index of the last scan.
+//! Out: the differences, the new index, and the packed bytes of changed files (to a sink). Writes
+//! nothing.
 
 mod blobs;
 mod cover;
@@ -12,7 +12,7 @@ mod first_pass;
 mod gather;
 mod ignored;
 mod linked;
-mod strays;
+mod unvisited_paths;
 mod tasks;
 mod unreadable;
 mod visit;
@@ -29,11 +29,11 @@ use self::walk::Walk;
 use super::budget::Budget;
 use super::index::Index;
 use super::root::{Root, is_no_folder};
-use super::scope::{Distrusted, OutReason, ScopeOptions};
+use super::scope::{DistrustedRules, OutReason, ScopeOptions};
 use crate::progress::Counter;
 
-/// What to look at, and how.
-pub struct Ask<'a> {
+/// What to scan, and how.
+pub struct ScanRequest<'a> {
     pub root: &'a Root,
     pub before: &'a Index,
     pub options: &'a ScopeOptions,
@@ -41,54 +41,54 @@ pub struct Ask<'a> {
     pub budget: Budget,
     pub counter: Counter<'a>,
     pub extent: Extent<'a>,
-    /// Contents that the store has although nothing names them: a look that was cut off kept them.
+    /// Contents that the store has although no change refers to them: an interrupted scan saved them.
     pub kept: &'a HashSet<Digest>,
-    /// Files with rules that do not hide what is new.
-    pub distrusted: &'a Distrusted,
-    /// The stages in Takeback's own folder that are this store's, by name.
+    /// Rule files that must not hide new names.
+    pub distrusted: &'a DistrustedRules,
+    /// This store's stages in Takeback's own folder, by name.
     pub stages: &'a HashSet<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub enum Extent<'a> {
     Whole,
-    /// These folders alone, and what is new in them: somebody vouches for the others.
+    /// Only these folders, and what is new in them: the watcher vouches for the others.
     Folders(&'a BTreeSet<Vec<u8>>),
 }
 
 /// What a scan found.
 #[derive(Debug)]
 pub struct Scan {
-    /// What differs from the index, by path.
+    /// Differences from the index, by path.
     pub found: Vec<ObservedChange>,
-    /// The index as the tree is now; its stamp is that of the index before.
+    /// The index of the tree as it is now, with the stamp of the previous index.
     pub index: Index,
-    /// Whether the index differs from the one before.
+    /// Whether the index differs from the previous one.
     pub index_changed: bool,
-    /// What is not covered although the index knows it, by path; for the rest see [`Index::skipped`].
+    /// Known paths that are no longer covered, by path; for the others see [`Index::skipped`].
     pub skipped: Vec<(WorkPath, OutReason)>,
-    /// What could not be read, by path: folders, each without those in it, and files.
+    /// Folders and files that could not be read, by path. Folders inside an unreadable one are not listed.
     pub unreadable: Vec<Unreadable>,
-    /// New names in folders that could not be read for a while.
+    /// New names in folders that were unreadable for a while.
     pub surfaced: HashSet<WorkPath>,
     /// New names in ignored folders.
     pub new_in_ignored: HashSet<WorkPath>,
-    /// The files whose rules, as they are on disk, keep new names out: the caller knows who wrote them.
+    /// The files whose rules, as they are on disk, exclude new names: the caller finds out who wrote them.
     pub judges: BTreeSet<WorkPath>,
-    /// Files that have other names too, in the tree or outside of it, of those that were looked at.
+    /// Files with several names, in the tree or outside it, among those that were looked at.
     pub linked: Vec<WorkPath>,
     pub stats: ScanStats,
 }
 
-/// One path whose entry differs from what was known, or that has another file for which there was no
-/// time, as there was none for the one before.
+/// A path whose entry differs from the known one; or that has another file, where neither this one nor the
+/// previous one could be read in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedChange {
     pub path: WorkPath,
     pub before: Entry,
     pub after: Entry,
-    /// The file is the very one that was seen last, only its bytes could not be kept then: nothing has
-    /// changed but what is known of that change.
+    /// It is the very file that was seen last, whose bytes could not be saved then: the file has not
+    /// changed, but more is known about its last change.
     pub same_file: bool,
 }
 
@@ -113,13 +113,13 @@ pub struct ScanStats {
 pub enum ScanError {
     #[error("cannot scan {path}")]
     Unreadable { path: String, source: io::Error },
-    #[error("there was not enough time to look at the whole tree")]
+    #[error("not enough time to scan the whole tree")]
     OutOfTime,
 }
 
-pub fn scan(ask: &Ask<'_>, sink: &mut dyn FnMut(PackedBlob)) -> Result<Scan, ScanError> {
+pub fn scan(ask: &ScanRequest<'_>, sink: &mut dyn FnMut(PackedBlob)) -> Result<Scan, ScanError> {
     let sink = &mut |blob: PackedBlob| {
-        // Of a file in chunks, the chunks were counted.
+        // The chunks of a chunked file were already counted.
         if blob.encoding != Encoding::Chunks {
             ask.counter.bytes(blob.size);
         }
@@ -129,7 +129,7 @@ pub fn scan(ask: &Ask<'_>, sink: &mut dyn FnMut(PackedBlob)) -> Result<Scan, Sca
     let first = walk.compare_known()?;
     let tasks = walk.tasks(&first);
     let mut parts = walk.visit_all(tasks, sink)?;
-    let again = walk.judged_anew(&parts);
+    let again = walk.tasks_to_judge_again(&parts);
     parts.extend(walk.visit_all(again, sink)?);
     walk.gather(first, parts, sink)
 }
@@ -139,12 +139,12 @@ fn parent(path: &[u8]) -> &[u8] {
     path.iter().rposition(|b| *b == b'/').map_or(b"", |cut| &path[..cut])
 }
 
-/// Whether there was no time for it.
+/// Whether there was no time to read it.
 fn is_unread(entry: &Entry) -> bool {
     *entry == Entry::NotCaptured { reason: NotCapturedReason::Deadline }
 }
 
-/// Whether a folder is none any more, or another file system has come over it.
+/// Whether a folder no longer exists, or another file system was mounted over it.
 fn is_gone(error: &io::Error) -> bool {
     is_no_folder(error) || error.kind() == io::ErrorKind::CrossesDevices
 }

@@ -1,6 +1,6 @@
-//! What belongs to the workspace: which names a scan looks at, and why it passes over the others.
+//! The scope of a workspace: which names a scan covers, and why it skips the others.
 
-mod distrust;
+mod distrusted_rules;
 
 use std::ffi::OsStr;
 use std::io::Read as _;
@@ -12,20 +12,20 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::Serialize;
 use takeback_store::{NotCapturedReason, WorkPath};
 
-pub use self::distrust::{Distrusted, is_exclude};
-pub(crate) use self::distrust::{has_rules, manifests_of};
+pub use self::distrusted_rules::{DistrustedRules, is_exclude};
+pub(crate) use self::distrusted_rules::{has_rules, manifests_of};
 use crate::platform::folder::open_file;
 
 /// What a workspace covers beyond the rules of its ignore files.
 #[derive(Debug, Clone)]
 pub struct ScopeOptions {
-    /// Further names of folders whose contents can be made again.
+    /// Additional names of derived folders.
     pub derived_folders: Vec<String>,
-    /// An ignored file up to this size is kept all the same, …
+    /// An ignored file up to this size is covered anyway, …
     pub precious_file_max: u64,
-    /// … as long as all of these together are not larger than this.
+    /// … while all of them together are not larger than this.
     pub precious_total_max: u64,
-    /// In an ignored folder, so many names are covered at most; 0: none is.
+    /// How many names in an ignored folder are covered at most; 0: none.
     pub ignored_folder_names: usize,
     /// Folders that are workspaces of their own.
     pub nested_workspaces: Vec<WorkPath>,
@@ -49,7 +49,7 @@ impl ScopeOptions {
         self.ignored_folder_names > 0 && self.precious_file_max > 0 && self.precious_total_max > 0
     }
 
-    /// Another number: names that were passed over may be covered now.
+    /// Changes when names that were skipped may be covered now.
     pub(crate) fn number(&self) -> u64 {
         let mut hasher = blake3::Hasher::new();
         let mut add = |bytes: &[u8]| {
@@ -69,57 +69,58 @@ impl ScopeOptions {
     }
 }
 
-/// Whether a name that no scan has seen before is looked at.
+/// Whether a new name is covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
     In,
-    /// Ignored: a file is in if it is small and the budget lasts, a folder if it has not too many names.
+    /// Ignored: a file is covered if it is small and there is room, a folder if it does not have too many
+    /// names.
     Precious,
     Out(OutReason),
     /// Recorded as one path, without what is in it.
     Left(NotCapturedReason),
 }
 
-/// What a folder is in, by the rules.
+/// Whether a folder is ignored, by the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inside {
-    /// Nothing that is ignored.
+pub enum IgnoreState {
+    /// Not ignored.
     Plain,
-    /// It is ignored, or is in one that is: the outermost ends here in its path.
+    /// It is ignored, or is in an ignored folder. `top`: the length of the outermost one's path.
     Ignored { top: usize },
-    /// A `.takebackignore` names it, or one that it is in.
+    /// A `.takebackignore` excludes it, or one of its parents.
     Excluded,
 }
 
-/// Which rules judge.
+/// Which rules to apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum RuleSet {
     /// All, as they are on disk.
     All,
     /// As they were before an agent wrote them.
     Trusted,
 }
 
-/// The numbers are those of the index's file.
+/// Why a name is not covered. The numbers are stored in the index's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[repr(u8)]
 pub enum OutReason {
-    /// Can be made again: `node_modules`, `target`.
+    /// Build output: `node_modules`, `target`.
     Derived = 0,
     IgnoredFolder = 1,
-    /// Ignored, and larger than one such file may be.
+    /// Ignored, and too large for a single file.
     IgnoredFile = 2,
-    /// Ignored, and no room is left for it among those that are kept.
+    /// Ignored, and the total limit is used up.
     OverBudget = 3,
-    /// Named by a `.takebackignore`.
+    /// Excluded by a `.takebackignore`.
     Excluded = 4,
     NestedWorkspace = 5,
     OtherFileSystem = 6,
     Special = 7,
     /// The folder it is in may be listed, but not searched.
     Unreachable = 8,
-    /// Ignored, with more names in it than are copied.
+    /// Ignored, with too many names in it.
     TooMany = 9,
     /// It has the name of a stage of Takeback's.
     Reserved = 10,
@@ -144,7 +145,7 @@ impl OutReason {
         Self::ALL.into_iter().find(|reason| *reason as u8 == byte)
     }
 
-    /// Of a folder that is recorded as one path.
+    /// The reason for a folder that is recorded as one path.
     pub(crate) fn of_left(reason: NotCapturedReason) -> Option<Self> {
         match reason {
             NotCapturedReason::Derived => Some(Self::Derived),
@@ -157,7 +158,7 @@ impl OutReason {
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
-            Self::Derived => "can be made again",
+            Self::Derived => "build output",
             Self::IgnoredFolder => "ignored folder",
             Self::IgnoredFile => "ignored, and larger than preciousFileMaxBytes",
             Self::OverBudget => "ignored, and preciousTotalBytes is used up",
@@ -165,14 +166,14 @@ impl OutReason {
             Self::NestedWorkspace => "a workspace of its own",
             Self::OtherFileSystem => "on another file system",
             Self::Special => "not a file, link or folder",
-            Self::Unreachable => "in a folder that may not be searched",
+            Self::Unreachable => "in a folder without search permission",
             Self::TooMany => "ignored, with more than 20,000 names",
             Self::Reserved => "named like a stage of Takeback",
         }
     }
 }
 
-/// Version control's own files and Takeback's stages: what is in them is never looked at, never
+/// Whether a path is in version control's own files or Takeback's stages: those are never read or
 /// written, even if named.
 #[must_use]
 pub fn is_internal(path: &WorkPath) -> bool {
@@ -183,7 +184,7 @@ pub(crate) fn is_version_controls(path: &WorkPath) -> bool {
     path.as_bytes().split(|b| *b == b'/').any(is_internal_name)
 }
 
-/// The stage that `path` is, or is in: by its name, whoever made it.
+/// The stage that `path` is, or is in: by its name, regardless of which store made it.
 #[must_use]
 pub fn stage_of(path: &WorkPath) -> Option<WorkPath> {
     let bytes = path.as_bytes();
@@ -192,7 +193,7 @@ pub fn stage_of(path: &WorkPath) -> Option<WorkPath> {
     WorkPath::new(&bytes[..end]).ok()
 }
 
-/// Whether a path has the name that stages have. One that only begins like it is the user's.
+/// Whether a path has the name of a stage. A name that only begins like one is the user's.
 pub(crate) fn is_stage(path: &[u8]) -> bool {
     let id = match path.iter().rposition(|b| *b == b'/') {
         Some(cut) if &path[..cut] == OWN_FOLDER => path[cut + 1..].strip_prefix(STAGE_PREFIX),
@@ -203,21 +204,20 @@ pub(crate) fn is_stage(path: &[u8]) -> bool {
     id.is_some_and(|id| id.len() == 16 && id.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
 }
 
-/// Below a folder that only an agent's rules hide, so many new names are copied at most.
+/// How many new names are copied below a folder that only an agent's rules hide.
 pub(crate) const MOST_NAMES: usize = 20_000;
 
-/// Takeback's folder in a workspace. Itself never recorded, what the user keeps in it is.
+/// Takeback's folder in a workspace. It is never recorded itself; the user's files in it are.
 pub(crate) const OWN_FOLDER: &[u8] = b".takeback";
 pub(crate) const STAGE_PREFIX: &[u8] = b"stage-";
-/// The stage beside a file outside the workspace.
+/// The stage next to a file outside the workspace.
 pub(crate) const OUTSIDE_STAGE_PREFIX: &[u8] = b".takeback-stage-";
 
 pub(crate) fn is_internal_name(name: &[u8]) -> bool {
     matches!(name, b".git" | b".jj" | b".hg" | b".svn" | b".bzr" | b"_darcs" | b".pijul" | b".sl")
 }
 
-/// Folders whose contents can be made again, with the files beside which they are known to be that.
-/// None named: always.
+/// Derived folders, each with the files that must be next to it. No files: always derived.
 const DERIVED: &[(&str, &[&str])] = &[
     ("node_modules", &["package.json"]),
     ("bower_components", &["bower.json"]),
@@ -241,49 +241,49 @@ const DERIVED: &[(&str, &[&str])] = &[
     ("Pods", &["Podfile"]),
 ];
 
-/// The rules that hold in one folder: its own ignore files, then those of the folders above.
+/// The rules that apply in one folder: its own ignore files, then those of the folders above.
 #[derive(Debug)]
 pub struct Rules {
     above: Option<Arc<Self>>,
-    /// Where these rules' patterns start.
+    /// The length of the path that these rules' patterns are relative to.
     folder_len: usize,
     all: Layer,
-    /// None: all of it is.
+    /// None: all of them are.
     trusted: Option<Layer>,
-    /// The files that they are in, from their folder.
+    /// The files with these rules, relative to the folder.
     files: Vec<&'static [u8]>,
-    /// A repository of its own: ignore files above it do not speak for it.
+    /// A repository of its own: ignore files above it do not apply.
     repository: bool,
 }
 
-/// What the ignore files of one folder say.
+/// The rules in the ignore files of one folder.
 #[derive(Debug, Default)]
 struct Layer {
     ignore: Option<Gitignore>,
     excluded: Option<Gitignore>,
 }
 
-/// A file with rules, as it was read.
+/// A rule file, as it was read.
 struct RuleFile {
     name: &'static [u8],
     text: Vec<u8>,
-    /// What it said before an agent wrote it.
+    /// Its text before an agent wrote it.
     trusted: Option<Vec<u8>>,
 }
 
 const GITIGNORE: &[u8] = b".gitignore";
 const TAKEBACKIGNORE: &[u8] = b".takebackignore";
-/// The rules of a repository that are no entry of the workspace.
+/// A repository's own rules, which are not an entry of the workspace.
 pub(crate) const EXCLUDE: &[u8] = b".git/info/exclude";
 
 impl Rules {
-    /// Reads the rules of the folder `path`; `has` tells which ignore files are in it.
+    /// Reads the rules of the folder `path`; `has`: whether a file is in it.
     pub fn read(
         above: Option<&Arc<Self>>,
         path: &[u8],
         folder: impl AsFd,
         repository: bool,
-        distrusted: &Distrusted,
+        distrusted: &DistrustedRules,
         has: impl Fn(&[u8]) -> bool,
     ) -> Arc<Self> {
         let read = |name: &'static [u8], is_there: bool| {
@@ -304,11 +304,11 @@ impl Rules {
         {
             return Arc::clone(above);
         }
-        let layer = |by: By| {
+        let layer = |by: RuleSet| {
             let compiled = |files: &[Option<RuleFile>]| {
                 let texts = files.iter().flatten().filter_map(|file| match by {
-                    By::All => Some(file.text.as_slice()),
-                    By::Trusted => file.trusted.as_deref(),
+                    RuleSet::All => Some(file.text.as_slice()),
+                    RuleSet::Trusted => file.trusted.as_deref(),
                 });
                 compile(texts)
             };
@@ -318,22 +318,22 @@ impl Rules {
         Arc::new(Self {
             above: above.cloned(),
             folder_len: if path.is_empty() { 0 } else { path.len() + 1 },
-            all: layer(By::All),
-            trusted: has_distrusted.then(|| layer(By::Trusted)),
+            all: layer(RuleSet::All),
+            trusted: has_distrusted.then(|| layer(RuleSet::Trusted)),
             files,
             repository,
         })
     }
 
-    /// Those of a folder of which none are known.
+    /// No rules.
     pub(crate) fn none() -> Arc<Self> {
         let (all, trusted, files) = (Layer::default(), None, Vec::new());
         Arc::new(Self { above: None, folder_len: 0, all, trusted, files, repository: false })
     }
 
-    fn layer(&self, by: By) -> &Layer {
+    fn layer(&self, by: RuleSet) -> &Layer {
         match (&self.trusted, by) {
-            (Some(trusted), By::Trusted) => trusted,
+            (Some(trusted), RuleSet::Trusted) => trusted,
             _ => &self.all,
         }
     }
@@ -342,7 +342,7 @@ impl Rules {
         std::iter::successors(Some(self), |rules| rules.above.as_deref())
     }
 
-    /// The files whose rules judge a path below this folder.
+    /// The files whose rules apply to a path below this folder.
     pub(crate) fn files_for(&self, path: &[u8]) -> Vec<Vec<u8>> {
         let file = |here: &Self, name: &[u8]| [&path[..here.folder_len], name].concat();
         self.and_above()
@@ -350,12 +350,12 @@ impl Rules {
             .collect()
     }
 
-    /// `path` below the folder that these rules are of; `None`: it is not.
+    /// `path` relative to the folder of these rules; `None`: it is not below it.
     fn below<'p>(&self, path: &'p [u8]) -> Option<&'p OsStr> {
         path.get(self.folder_len..).filter(|below| !below.is_empty()).map(OsStr::from_bytes)
     }
 
-    fn is_ignored(&self, path: &[u8], is_folder: bool, by: By) -> bool {
+    fn is_ignored(&self, path: &[u8], is_folder: bool, by: RuleSet) -> bool {
         let mut rules = Some(self);
         while let Some(here) = rules {
             if let (Some(ignore), Some(below)) = (&here.layer(by).ignore, here.below(path)) {
@@ -370,45 +370,45 @@ impl Rules {
         false
     }
 
-    fn is_excluded(&self, path: &[u8], is_folder: bool, by: By) -> bool {
+    fn is_excluded(&self, path: &[u8], is_folder: bool, by: RuleSet) -> bool {
         self.and_above().any(|here| match (&here.layer(by).excluded, here.below(path)) {
             (Some(excluded), Some(below)) => excluded.matched(below, is_folder).is_ignore(),
             _ => false,
         })
     }
 
-    /// Whether the folder at `path`, or one it is in, is ignored, although the folder itself is known.
-    pub fn inside(&self, path: &[u8], by: By) -> Inside {
+    /// Whether the folder at `path`, or one of its parents, is ignored, for a folder that is known.
+    pub fn inside(&self, path: &[u8], by: RuleSet) -> IgnoreState {
         let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
-        let mut inside = Inside::Plain;
+        let mut inside = IgnoreState::Plain;
         for end in ends.chain([path.len()]).filter(|end| *end > 0) {
             if self.is_excluded(&path[..end], true, by) {
-                return Inside::Excluded;
+                return IgnoreState::Excluded;
             }
-            if inside == Inside::Plain && self.is_ignored(&path[..end], true, by) {
-                inside = Inside::Ignored { top: end };
+            if inside == IgnoreState::Plain && self.is_ignored(&path[..end], true, by) {
+                inside = IgnoreState::Ignored { top: end };
             }
         }
         inside
     }
 
-    /// Judges a new folder at `path`; `beside` tells which names are in the folder it is in, and
-    /// `inside` is as of [`Self::inside`] for that.
+    /// Judges a new folder at `path`. `beside`: whether a name is in its parent; `inside`:
+    /// [`Self::inside`] of its parent.
     pub fn cover_folder(
         &self,
         options: &ScopeOptions,
         path: &[u8],
         beside: &dyn Fn(&[u8]) -> bool,
-        inside: Inside,
-        by: By,
+        inside: IgnoreState,
+        by: RuleSet,
     ) -> Coverage {
         let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
-        let ignored = inside != Inside::Plain || self.is_ignored(path, true, by);
+        let ignored = inside != IgnoreState::Plain || self.is_ignored(path, true, by);
         if options.nested_workspaces.iter().any(|nested| nested.as_bytes() == path) {
             Coverage::Out(OutReason::NestedWorkspace)
         } else if is_derived(options, name, beside, ignored) {
             Coverage::Out(OutReason::Derived)
-        } else if inside == Inside::Excluded || self.is_excluded(path, true, by) {
+        } else if inside == IgnoreState::Excluded || self.is_excluded(path, true, by) {
             Coverage::Out(OutReason::Excluded)
         } else if ignored && options.covers_ignored() {
             Coverage::Precious
@@ -419,20 +419,20 @@ impl Rules {
         }
     }
 
-    /// Judges a new file or link at `path`. Files with rules are covered whatever they say of
+    /// Judges a new file or link at `path`. Rule files are always covered, even if they exclude
     /// themselves: what an agent writes into them can be taken back.
     pub fn cover_file(
         &self,
         options: &ScopeOptions,
         path: &[u8],
-        inside: Inside,
-        by: By,
+        inside: IgnoreState,
+        by: RuleSet,
     ) -> Coverage {
         if has_rules(path) {
             Coverage::In
-        } else if inside == Inside::Excluded || self.is_excluded(path, false, by) {
+        } else if inside == IgnoreState::Excluded || self.is_excluded(path, false, by) {
             Coverage::Out(OutReason::Excluded)
-        } else if inside != Inside::Plain {
+        } else if inside != IgnoreState::Plain {
             match options.covers_ignored() {
                 true => Coverage::Precious,
                 false => Coverage::Out(OutReason::IgnoredFolder),
@@ -460,29 +460,29 @@ fn is_derived(
     listed || options.derived_folders.iter().any(|derived| derived.as_bytes() == name)
 }
 
-/// Whether a folder is kept out whatever any file says.
+/// Whether a folder is excluded regardless of any rule file.
 pub(crate) fn is_always_out(options: &ScopeOptions, path: &[u8]) -> bool {
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
     options.nested_workspaces.iter().any(|nested| nested.as_bytes() == path)
         || is_derived(options, name, &|_| false, false)
 }
 
-/// Whether a folder of this name can be one whose contents can be made again.
+/// Whether a folder of this name can be a derived folder.
 pub(crate) fn may_be_derived(options: &ScopeOptions, name: &[u8]) -> bool {
     is_derived(options, name, &|_| false, true)
 }
 
-/// No more of an ignore file is read.
+/// How many bytes of an ignore file are read at most.
 pub(crate) const MOST_RULES: u64 = 1 << 20;
 
-/// An ignore file's text, or the first of it if it is absurdly large.
+/// An ignore file's text, or the beginning of it if it is absurdly large.
 fn small_file(folder: impl AsFd, name: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     open_file(folder, name).ok()?.take(MOST_RULES).read_to_end(&mut text).ok()?;
     Some(text)
 }
 
-/// Patterns that make no sense have no say, as in git.
+/// Invalid patterns are ignored, as in git.
 fn compile<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Option<Gitignore> {
     let mut builder = GitignoreBuilder::new("");
     for text in texts {

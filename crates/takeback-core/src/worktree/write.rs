@@ -1,11 +1,11 @@
 //! The one place that changes the user's files.
 //!
-//! New files are made in a *stage*, a private folder on the same file system, and change places with
-//! what stands in the workspace; what is removed is moved into the stage first. So nothing of the
-//! user's is ever overwritten or deleted without lying in the stage until it was checked. Every name
-//! is reached from an open folder; links are never followed.
+//! New files are made in a *stage*, a private folder on the same file system, and are exchanged with the
+//! files in the workspace; a removed file is moved into the stage first. So no file of the user is
+//! overwritten or deleted: it stays in the stage until it was checked. Every name is reached from an open
+//! folder; links are never followed.
 
-mod left;
+mod leftover_stages;
 
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
@@ -16,13 +16,15 @@ pub(crate) use takeback_store::platform::is_unsupported;
 use takeback_store::platform::lacks_unnamed_files;
 use takeback_store::{Entry, RewindId, Store, StoreError, WorkPath, disk};
 
-use super::look::{Bytes, Looked, look};
+use super::look::{Bytes, LookResult, look};
 use super::root::{Access, Root, is_no_folder};
 use super::scope::{OUTSIDE_STAGE_PREFIX, OWN_FOLDER, STAGE_PREFIX};
 use crate::platform::folder::{open_file, open_folder};
-pub use left::{Mark, clear_stage, is_nobodys, remove_marks, remove_own_folder, stages};
+pub use leftover_stages::{
+    Mark, clear_stage, is_unclaimed, remove_marks, remove_own_folder, stages,
+};
 
-/// A private folder beside what a rewind changes.
+/// A private folder next to the files that a rewind changes.
 #[derive(Debug)]
 pub struct Stage {
     /// The folder that holds the stage, and the stage's name in it.
@@ -33,22 +35,22 @@ pub struct Stage {
 
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
-    #[error("cannot make {path} ready beside its place")]
+    #[error("cannot stage {path}")]
     Disk { path: String, source: io::Error },
-    #[error("a file or link called .takeback stands where rewinds are made ready")]
+    #[error("a file or link called .takeback is in the way of rewinds")]
     InTheWay,
-    #[error("cannot bring back {path}")]
+    #[error("cannot restore {path}")]
     Contents { path: String, source: Box<StoreError> },
 }
 
 /// A place in the stage, by the number of the step it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
-    /// What is to be placed; after an exchange, what it displaced.
+    /// The file to place; after an exchange, the displaced one.
     New(usize),
-    /// What was moved away.
+    /// A file that was moved away.
     Old(usize),
-    /// What is being made; once whole it becomes `New`.
+    /// A file that is being made; once complete it becomes `New`.
     Part(usize),
 }
 
@@ -64,8 +66,8 @@ impl Slot {
 }
 
 impl Stage {
-    /// A new stage in the workspace's own folder, for a rewind that is not promised yet. Its mark is
-    /// in it before anything else.
+    /// A new stage in Takeback's own folder, for a rewind that is not promised yet. Its mark is written
+    /// before anything else.
     pub fn make_marked(root: &Root, id: RewindId, mark: &Mark) -> Result<Self, StageError> {
         let holder = make_own_folder(root)?;
         let name = stage_name(id);
@@ -75,15 +77,15 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The stage of a promised rewind in the workspace's own folder, made if missing. What lies in it
-    /// may be somebody's from now on: it has no mark.
+    /// The stage of a promised rewind in Takeback's own folder, made if missing. From now on it may hold
+    /// a user's file, so its mark is removed.
     pub fn open_promised(root: &Root, id: RewindId) -> Result<Self, StageError> {
         let stage = Self::in_folder(make_own_folder(root)?, stage_name(id)).map_err(not_staged)?;
         stage.remove_marks().map_err(not_staged)?;
         Ok(stage)
     }
 
-    /// The stage of a rewind beside files outside the workspace.
+    /// The stage of a rewind next to files outside the workspace.
     pub fn open_outside(root: &Root, id: RewindId) -> io::Result<Self> {
         let holder = root.folder(b"", Access::Read)?;
         Self::in_folder(holder, [OUTSIDE_STAGE_PREFIX, id.to_string().as_bytes()].concat())
@@ -99,20 +101,20 @@ impl Stage {
         Ok(Self { holder, name, folder })
     }
 
-    /// What lies in a slot.
-    pub fn look(&self, slot: Slot) -> io::Result<Looked> {
+    /// Looks at a slot.
+    pub fn look(&self, slot: Slot) -> io::Result<LookResult> {
         look(&self.folder, &slot.name(), &mut Bytes::Hash)
     }
 
-    /// Where a slot is, for people: from the folder that the stage belongs to.
+    /// The path of a slot for display, relative to the folder that the stage belongs to.
     pub fn place_of(&self, slot: Slot) -> String {
         let own = if self.name.starts_with(STAGE_PREFIX) { OWN_FOLDER } else { b"." };
         let place = [own, b"/", &self.name, b"/", &slot.name()].concat();
         String::from_utf8_lossy(&place).into_owned()
     }
 
-    /// Makes `entry`, a file or a link, in the slot `New` of a step, which must be empty: whole,
-    /// durable, its bytes verified. `place` is where it will stand, below `root`.
+    /// Makes `entry`, a file or a link, in the slot `New` of a step, which must be empty: complete,
+    /// durable, and with verified bytes. `place`: its final path, below `root`.
     pub fn make(
         &self,
         step: usize,
@@ -165,8 +167,8 @@ impl Stage {
         }
     }
 
-    /// As [`Self::make`], of a file whose contents are at hand, by a thread that comes to no crash
-    /// points: whoever lets it has passed those of [`disk::pass_make_file`].
+    /// As [`Self::make`], for contents in memory, in a thread that passes no crash points: the caller has
+    /// passed those of [`disk::pass_make_file`].
     pub fn make_of(
         &self,
         step: usize,
@@ -179,8 +181,8 @@ impl Stage {
         self.make_unnamed(step, mode, root, place, &mut write)
     }
 
-    /// As [`Self::make`], by a file that has no name until it is whole. FolderOpener its place: where very many
-    /// come and go in one folder, a file system may look long for room.
+    /// As [`Self::make`], with a file that has no name until it is complete. It is made near its place:
+    /// if very many files are created in one folder, a file system may take long to find space.
     fn make_unnamed(
         &self,
         step: usize,
@@ -196,7 +198,7 @@ impl Stage {
         }
     }
 
-    /// As [`Self::make`]: as the slot `Part`, which becomes `New`.
+    /// As [`Self::make`], with the slot `Part`, which becomes `New`.
     fn make_named(
         &self,
         step: usize,
@@ -212,7 +214,7 @@ impl Stage {
         self.finish(step)
     }
 
-    /// Removes what an earlier try left.
+    /// Removes what an earlier attempt left.
     fn clear_part(&self, step: usize) -> io::Result<()> {
         match disk::unlink(&self.folder, &Slot::Part(step).name()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -220,8 +222,8 @@ impl Stage {
         }
     }
 
-    /// Makes the slot `Part` of a step by a further name of what stands at `name`; whether that is
-    /// `entry`, and [`Self::finish`] may follow. Nothing is ever written through it.
+    /// Makes the slot `Part` of a step a hard link to the file at `name`. Returns whether that is
+    /// `entry`, so that [`Self::finish`] may follow. Nothing is ever written through it.
     pub fn link(
         &self,
         step: usize,
@@ -233,46 +235,46 @@ impl Stage {
         self.clear_part(step)?;
         match disk::link(folder, name, &self.folder, &part.name()) {
             Ok(()) => Ok(self.look(part)?.entry == *entry),
-            // A file system without hard links, too many of them, somebody else's file.
+            // The file system has no hard links, the file has too many, or it belongs to another user.
             Err(_) => Ok(false),
         }
     }
 
-    /// As [`Self::link`], of what lies in a slot of this stage.
+    /// As [`Self::link`], for a file in a slot of this stage.
     pub fn link_slot(&self, step: usize, entry: &Entry, slot: Slot) -> io::Result<bool> {
         self.link(step, entry, &self.folder, &slot.name())
     }
 
-    /// What was made becomes the slot `New`, which must be empty: whatever lies there is whole. This
-    /// is the same move as into the workspace, so that a file system which cannot do it safely says
-    /// so before anything was touched.
+    /// Moves the slot `Part` to `New`, which must be empty: a file in `New` is always complete. This is
+    /// the same move as into the workspace, so a file system that cannot do it safely fails before
+    /// anything was touched.
     pub fn finish(&self, step: usize) -> io::Result<()> {
         self.move_to_new_name(&Slot::Part(step).name(), &self.folder, &Slot::New(step).name())
     }
 
-    /// What was made is durable under its name when this returns.
+    /// Makes the names in the stage durable.
     pub fn sync(&self) -> io::Result<()> {
         disk::sync_staged(&self.folder)?;
         disk::sync_staged(&self.holder)
     }
 
-    /// Whatever lies in the slot and what stands at `name` change places.
+    /// Exchanges the file in the slot with the one at `name`.
     pub fn exchange(&self, slot: Slot, folder: impl AsFd, name: &[u8]) -> io::Result<()> {
         disk::exchange(&self.folder, &slot.name(), folder, name)
     }
 
-    /// Gives what lies in the slot a name that nothing has.
+    /// Moves the file in the slot to `name`, which must not exist.
     pub fn place(&self, slot: Slot, folder: impl AsFd, name: &[u8]) -> io::Result<()> {
         self.move_to_new_name(&slot.name(), folder, name)
     }
 
-    /// Moves what stands at `name` into the slot, which must be empty.
+    /// Moves the file at `name` into the slot, which must be empty.
     pub fn take_away(&self, slot: Slot, folder: impl AsFd, name: &[u8]) -> io::Result<()> {
         disk::take_away(folder, name, &self.folder, &slot.name())
     }
 
-    /// Out of the stage; never replaces. Where a rename cannot promise that, the file gets a second
-    /// name first: what is unlinked then is the stage's.
+    /// Moves a file out of the stage; never replaces. Where a rename cannot guarantee that, the file gets
+    /// a second name first, and its name in the stage is unlinked.
     fn move_to_new_name(&self, from: &[u8], to: impl AsFd, to_name: &[u8]) -> io::Result<()> {
         match disk::place(&self.folder, from, &to, to_name) {
             Err(error) if is_unsupported(&error) => {
@@ -283,18 +285,18 @@ impl Stage {
         }
     }
 
-    /// Removes what lies in a slot for good.
+    /// Deletes the file in a slot.
     pub fn discard(&self, slot: Slot) -> io::Result<()> {
         disk::unlink(&self.folder, &slot.name())
     }
 
-    /// As [`Self::discard`], of many.
+    /// As [`Self::discard`], for many slots.
     pub fn discard_all(&self, slots: &[Slot]) -> Vec<io::Result<()>> {
         let names: Vec<Vec<u8>> = slots.iter().map(|slot| slot.name()).collect();
         disk::unlink_all(&self.folder, &names)
     }
 
-    /// Removes the stage if it is empty, and the workspace's own folder if nothing else is in it.
+    /// Removes the stage if it is empty, and Takeback's own folder if nothing else is in it.
     pub fn close(self, root: &Root) -> io::Result<()> {
         disk::remove_folder(&self.holder, &self.name)?;
         if self.name.starts_with(STAGE_PREFIX) { remove_own_folder(root) } else { Ok(()) }
@@ -325,8 +327,8 @@ pub(crate) fn not_brought_back(path: &WorkPath, error: StoreError) -> StageError
     }
 }
 
-/// Writes the next part of a file, with a hole for every block of nothing but zeros. The last block
-/// of the last part is written in any case: it gives the file its length.
+/// Writes the next part of a file, with a hole for every block of zeros. The last block of the last part
+/// is always written: it gives the file its length.
 fn write_with_holes(file: &mut File, part: &[u8], last: bool) -> io::Result<()> {
     const BLOCK: usize = 64 << 10;
     static ZEROS: [u8; BLOCK] = [0; BLOCK];
@@ -343,11 +345,11 @@ fn write_with_holes(file: &mut File, part: &[u8], last: bool) -> io::Result<()> 
 }
 
 pub fn make_folder(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
-    // Its owner must be able to fill it; the mode it is to have comes last.
+    // Its owner must be able to fill it; the final mode is set last.
     disk::make_folder(folder, name, mode | 0o700)
 }
 
-/// Removes a folder if nothing is in it.
+/// Removes a folder if it is empty.
 pub fn remove_empty_folder(folder: impl AsFd, name: &[u8]) -> io::Result<()> {
     disk::remove_folder(folder, name)
 }
@@ -362,7 +364,7 @@ pub fn set_folder_mode(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<
     let special =
         |folder: &OwnedFd| Ok::<_, io::Error>(rustix::fs::fstat(folder)?.st_mode & 0o7000);
     match open_folder(&folder, name, Access::Read) {
-        // Not even its owner may look into it, but set its mode.
+        // Not even its owner may read it, but may set its mode.
         Err(Errno::ACCESS) => {
             let held = open_folder(&folder, name, Access::Reach)?;
             let special = special(&held)?;
@@ -388,8 +390,8 @@ fn make_if_missing(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> 
     }
 }
 
-/// Whether a file could not be made without a name, or not near its place, but may be with one: the
-/// file system has no others, its folder may not be written to or is on another one, `/proc` is not there.
+/// Whether a file could not be made without a name, or near its place, but may be with a name: the file
+/// system has no unnamed files, the folder is not writable or on another file system, `/proc` is missing.
 fn must_have_a_name(error: &io::Error) -> bool {
     let refusals = [Errno::ACCESS, Errno::PERM, Errno::NOENT, Errno::XDEV, Errno::ROFS];
     lacks_unnamed_files(error)

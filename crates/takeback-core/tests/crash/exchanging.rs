@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use takeback_core::exchange::{
-    BundleFile, BundleLimits, ExportError, ExportOptions, Ignored, Overwrite, Selection, Trial,
-    export, import, write_file,
+    BundleFile, BundleLimits, ExportError, ExportOptions, IgnoredPaths, ImportMode, Overwrite,
+    Selection, export, import, write_file,
 };
 use takeback_core::look_around;
 use takeback_testkit::Sandbox;
@@ -16,7 +16,8 @@ use crate::{
 };
 
 fn export_to(sandbox: &mut Sandbox, path: &Path, overwrite: Overwrite) {
-    let options = ExportOptions { selection: Selection::Everything, ignored: Ignored::LeaveOut };
+    let options =
+        ExportOptions { selection: Selection::Everything, ignored: IgnoredPaths::LeaveOut };
     write_file(path, overwrite, |sink| export(&mut sandbox.workspace, &options, sink))
         .map_err(|error: ExportError| error)
         .unwrap();
@@ -42,7 +43,7 @@ fn an_import() {
     for n in 1.. {
         let mut here = here.thaw();
         let reached = stopped(n, || {
-            import(&mut here.workspace, &bundle, Trial::ForReal).unwrap();
+            import(&mut here.workspace, &bundle, ImportMode::ForReal).unwrap();
         });
         println!("stopped at {n}: {reached:?}");
         assert_same(&here.tree(), &before);
@@ -52,7 +53,7 @@ fn an_import() {
         if points.is_empty() {
             assert!(reached.is_some());
             assert!(here.workspace.store.sessions().unwrap().is_empty());
-            import(&mut here.workspace, &bundle, Trial::ForReal).unwrap();
+            import(&mut here.workspace, &bundle, ImportMode::ForReal).unwrap();
         }
         assert_eq!(here.workspace.store.points().unwrap().len(), scene.listed.len());
         assert_intact(&here, &[]);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::FileExt as _;
 
-use takeback_core::exchange::{ExportOptions, Ignored, Selection, export};
+use takeback_core::exchange::{ExportOptions, IgnoredPaths, Selection, export};
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindError, RewindRequest, Target, preview, rewind};
 use takeback_store::Digest;
@@ -188,7 +188,8 @@ fn a_folder_in_the_place_of_a_lost_file_stays() {
 fn an_export_goes_on_without_what_is_lost() {
     let (mut sandbox, _) = fifty_files();
     spoil(&mut sandbox, &contents(17));
-    let options = ExportOptions { selection: Selection::Everything, ignored: Ignored::Include };
+    let options =
+        ExportOptions { selection: Selection::Everything, ignored: IgnoredPaths::Include };
     let mut bundle = Vec::new();
     let exported = export(&mut sandbox.workspace, &options, &mut bundle).unwrap();
     assert_eq!(exported.damaged.len(), 1);

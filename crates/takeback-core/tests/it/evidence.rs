@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{AmbiguousPolicy, RewindRequest, RewindScope, Target};
-use takeback_core::{AgentEvent, CallReport, EndKind, LearnedEnd, Outcome, Witness};
+use takeback_core::{AgentEvent, CallEndSource, CallReport, EndKind, LearnedEnd, Outcome};
 use takeback_store::{Call, PointId, Session, SessionId, Timestamp};
 use takeback_testkit::Sandbox;
 
@@ -25,7 +25,7 @@ impl Transcript {
     }
 }
 
-impl Witness for Transcript {
+impl CallEndSource for Transcript {
     fn ends_of(&self, session: &Session, calls: &[Call]) -> Vec<LearnedEnd> {
         let ends = self.0.lock().unwrap();
         let is_asked =
@@ -40,7 +40,7 @@ fn dated() -> (Sandbox, Transcript) {
     sandbox.write("a.txt", "before\n");
     sandbox.date_files();
     let transcript = Transcript::default();
-    sandbox.workspace.witness = Some(Box::new(transcript.clone()));
+    sandbox.workspace.call_end_source = Some(Box::new(transcript.clone()));
     (sandbox, transcript)
 }
 

@@ -11,8 +11,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use takeback_core::exchange::{
-    BundleFile, BundleLimits, ExportError, ExportOptions, Exported, Ignored, Imported, Outside,
-    Selection, Trial, export, import,
+    BundleFile, BundleLimits, ExportError, ExportOptions, ExportReport, IgnoredPaths, ImportMode,
+    ImportReport, OutsidePolicy, Selection, export, import,
 };
 use takeback_core::marks::{Mark, mark};
 use takeback_core::point_name::{PointNameError, find_point};
@@ -20,7 +20,7 @@ use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::RewindScope;
 use takeback_core::rewind::{RewindRequest, Target};
-use takeback_core::worktree::index::{Index, Known};
+use takeback_core::worktree::index::{Index, KnownName};
 use takeback_core::{checkpoint, look_around};
 use takeback_store::{
     Author, Entry, NotCapturedReason, Point, PointId, PointKind, SessionId, Timestamp, Write,
@@ -32,8 +32,8 @@ use crate::shown::{assert_consistent, history, log, said};
 pub(crate) fn exported(
     sandbox: &mut Sandbox,
     selection: Selection,
-    ignored: Ignored,
-) -> (fs::File, Exported) {
+    ignored: IgnoredPaths,
+) -> (fs::File, ExportReport) {
     let mut bytes = Vec::new();
     let options = ExportOptions { selection, ignored };
     let exported = export(&mut sandbox.workspace, &options, &mut bytes).unwrap();
@@ -49,16 +49,16 @@ pub(crate) fn file_of(bytes: &[u8]) -> fs::File {
 }
 
 fn everything(sandbox: &mut Sandbox) -> fs::File {
-    exported(sandbox, Selection::Everything, Ignored::LeaveOut).0
+    exported(sandbox, Selection::Everything, IgnoredPaths::LeaveOut).0
 }
 
-fn imported(sandbox: &mut Sandbox, file: &fs::File) -> Imported {
+fn imported(sandbox: &mut Sandbox, file: &fs::File) -> ImportReport {
     let before = sandbox.tree();
     look_around(&mut sandbox.workspace).unwrap();
     let known = index(sandbox);
-    let limits = BundleLimits { outside: Outside::Accept, ..BundleLimits::default() };
+    let limits = BundleLimits { outside: OutsidePolicy::Accept, ..BundleLimits::default() };
     let bundle = BundleFile::read(file.try_clone().unwrap(), &limits).unwrap();
-    let imported = import(&mut sandbox.workspace, &bundle, Trial::ForReal).unwrap();
+    let imported = import(&mut sandbox.workspace, &bundle, ImportMode::ForReal).unwrap();
     assert_eq!(sandbox.tree(), before, "an import restores nothing");
     assert_consistent(sandbox);
     assert_eq!(sandbox.workspace.store.check().unwrap(), Vec::<String>::new());
@@ -82,8 +82,8 @@ fn assert_still_known(before: &Index, after: &Index) {
             let mut was = child.known.clone();
             let known = now.child(&child.name).unwrap();
             if let (
-                Known::Entry { fingerprint: was @ None, .. },
-                Known::Entry { fingerprint: now, .. },
+                KnownName::Entry { fingerprint: was @ None, .. },
+                KnownName::Entry { fingerprint: now, .. },
             ) = (&mut was, known)
             {
                 *was = *now;
@@ -167,7 +167,7 @@ fn what_the_bundle_does_not_name_is_not_touched() {
     there.write("both", "theirs\n");
     there.write("d/f", "f\n");
     let point = checkpoint(&mut there.workspace, None).unwrap().point.unwrap();
-    let (file, exported) = exported(&mut there, Selection::Point(point), Ignored::LeaveOut);
+    let (file, exported) = exported(&mut there, Selection::Point(point), IgnoredPaths::LeaveOut);
     assert_eq!((exported.points, exported.changes, exported.blobs), (1, 0, 2));
     let mut here = Sandbox::in_memory();
     here.write("both", "mine\n");
@@ -200,7 +200,7 @@ fn a_session_is_exported_with_its_points_and_until_its_last_change() {
     there.turn_end("s");
     there.agent_writes("t", "c", "after s\n");
     let selection = Selection::Session(SessionId::from("s"));
-    let (file, exported) = exported(&mut there, selection, Ignored::LeaveOut);
+    let (file, exported) = exported(&mut there, selection, IgnoredPaths::LeaveOut);
     assert_eq!((exported.points, exported.changes), (2, 3));
     let mut here = Sandbox::in_memory();
     let imported = imported(&mut here, &file);
@@ -235,15 +235,15 @@ fn a_second_import_makes_new_points_and_keeps_nothing_twice() {
 #[test]
 fn a_dry_run_adds_nothing() {
     let (mut there, _) = busy();
-    let (file, exported) = exported(&mut there, Selection::Everything, Ignored::LeaveOut);
+    let (file, exported) = exported(&mut there, Selection::Everything, IgnoredPaths::LeaveOut);
     let mut here = Sandbox::new();
     look_around(&mut here.workspace).unwrap();
     let head = here.workspace.store.head().unwrap();
     let bundle = BundleFile::read(file, &BundleLimits::default()).unwrap();
-    let told = import(&mut here.workspace, &bundle, Trial::DryRun).unwrap();
+    let told = import(&mut here.workspace, &bundle, ImportMode::DryRun).unwrap();
     assert_eq!(here.workspace.store.head().unwrap(), head);
     assert_eq!(here.workspace.store.usage().unwrap().packs, 0);
-    let done = import(&mut here.workspace, &bundle, Trial::ForReal).unwrap();
+    let done = import(&mut here.workspace, &bundle, ImportMode::ForReal).unwrap();
     assert_eq!((told.changes, told.blobs), (done.changes, done.blobs));
     assert_eq!(told.points.len(), done.points.len());
     assert_eq!(done.changes, exported.changes, "the ways there and back are not counted");
@@ -272,17 +272,17 @@ fn ignored_paths_and_those_outside_stay_unless_asked_for() {
         let latest = sandbox.workspace.store.latest().unwrap();
         latest.into_iter().map(|(path, _)| path.display()).collect()
     };
-    let (file, exported_) = exported(&mut there, Selection::Everything, Ignored::LeaveOut);
+    let (file, exported_) = exported(&mut there, Selection::Everything, IgnoredPaths::LeaveOut);
     assert_eq!(exported_.left_out, 6);
     let mut here = Sandbox::in_memory();
     imported(&mut here, &file);
     assert_eq!(names(&here), [".gitignore", "src", "src/.gitignore", "src/kept.log"]);
 
-    let (file, exported_) = exported(&mut there, Selection::Everything, Ignored::Include);
+    let (file, exported_) = exported(&mut there, Selection::Everything, IgnoredPaths::Include);
     assert_eq!(exported_.left_out, 1, "what is Takeback's own never leaves");
     let refused = BundleFile::read(file.try_clone().unwrap(), &BundleLimits::default());
     let refused = refused.unwrap_err().to_string();
-    assert!(refused.ends_with("beside lies outside the workspace"), "{refused}");
+    assert!(refused.ends_with("beside is outside the workspace"), "{refused}");
     let mut here = Sandbox::in_memory();
     imported(&mut here, &file);
     let mut all = names(&here);
@@ -311,7 +311,7 @@ fn a_file_that_was_kept_for_being_small_stays_whatever_the_ignore_files_say_late
     let point = checkpoint(&mut there.workspace, None).unwrap().point.unwrap();
     there.write(".gitignore", "");
     look_around(&mut there.workspace).unwrap();
-    let (_, exported) = exported(&mut there, Selection::Point(point), Ignored::LeaveOut);
+    let (_, exported) = exported(&mut there, Selection::Point(point), IgnoredPaths::LeaveOut);
     assert_eq!((exported.blobs, exported.left_out), (1, 1));
 }
 
@@ -327,7 +327,7 @@ fn what_stands_at_a_path_that_no_scan_has_seen_is_kept_first() {
     here.write("out/named", "mine\n");
     let before = here.tree();
     let bundle = BundleFile::read(file, &BundleLimits::default()).unwrap();
-    import(&mut here.workspace, &bundle, Trial::ForReal).unwrap();
+    import(&mut here.workspace, &bundle, ImportMode::ForReal).unwrap();
     assert_consistent(&here);
     let latest = history(&here, "out/named").pop().unwrap();
     let digest = latest.after.digest().unwrap();
@@ -519,7 +519,7 @@ fn what_cannot_be_exported_is_said() {
         Selection::Point(safety),
         Selection::Session(SessionId::from("x")),
     ] {
-        let options = ExportOptions { selection, ignored: Ignored::LeaveOut };
+        let options = ExportOptions { selection, ignored: IgnoredPaths::LeaveOut };
         let error = export(&mut there.workspace, &options, &mut Vec::new()).unwrap_err();
         said.push(error.to_string());
     }
@@ -532,7 +532,8 @@ fn what_cannot_be_exported_is_said() {
         ]
     );
     let mut empty = Sandbox::in_memory();
-    let options = ExportOptions { selection: Selection::Everything, ignored: Ignored::LeaveOut };
+    let options =
+        ExportOptions { selection: Selection::Everything, ignored: IgnoredPaths::LeaveOut };
     let nothing = export(&mut empty.workspace, &options, &mut Vec::new());
     assert!(matches!(nothing, Err(ExportError::NoPoints)), "{nothing:?}");
 }

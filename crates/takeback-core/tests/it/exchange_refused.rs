@@ -3,8 +3,8 @@
 use std::fs;
 
 use takeback_core::exchange::{
-    BundleError, BundleFile, BundleLimits, FileError, Ignored, Overwrite, Selection, Trial, import,
-    write_file,
+    BundleError, BundleFile, BundleLimits, FileError, IgnoredPaths, ImportMode, Overwrite,
+    Selection, import, write_file,
 };
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
@@ -30,7 +30,7 @@ fn small() -> Vec<u8> {
     });
     there.turn_end("s");
     checkpoint(&mut there.workspace, Some("done")).unwrap();
-    let (mut file, _) = exported(&mut there, Selection::Everything, Ignored::LeaveOut);
+    let (mut file, _) = exported(&mut there, Selection::Everything, IgnoredPaths::LeaveOut);
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).unwrap();
     bytes
@@ -86,7 +86,7 @@ fn what_is_sealed_again_is_refused_or_does_no_harm() {
             continue;
         };
         taken += 1;
-        let imported = import(&mut here.workspace, &bundle, Trial::ForReal).unwrap();
+        let imported = import(&mut here.workspace, &bundle, ImportMode::ForReal).unwrap();
         assert_eq!(here.tree(), before, "byte {at} with {flip}");
         assert_consistent(&here);
         assert_eq!(here.workspace.store.check().unwrap(), Vec::<String>::new());

@@ -419,9 +419,7 @@ fn bytes_that_nobody_has_are_put_aside() {
         [
             "success".to_owned(),
             "restored a.txt".to_owned(),
-            format!(
-                "note a.txt: what stood there after the agent's own restore is kept as {stage}"
-            ),
+            format!("note a.txt: the contents after the agent's own restore are kept as {stage}"),
         ]
     );
     assert_eq!(sandbox.read("a.txt"), "one\n");

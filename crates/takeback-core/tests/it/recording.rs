@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use takeback_core::history::file_checkpoints;
-use takeback_core::middleware::{Middleware, ToolCall, Unrecorded};
+use takeback_core::middleware::{Middleware, RecordingFailure, ToolCall};
 use takeback_core::record::describe;
 use takeback_core::rewind::{RewindRequest, Target, Verdict, preview};
 use takeback_core::worktree::Root;
@@ -201,7 +201,7 @@ fn around(
     tool: &str,
     of: &str,
     does: impl FnOnce(&Path),
-) -> Vec<Unrecorded> {
+) -> Vec<RecordingFailure> {
     let mut unrecorded = Vec::new();
     let at = sandbox.at(of);
     let input = json!({ "file_path": at });
@@ -247,7 +247,7 @@ fn a_store_that_fails_does_not_fail_the_tool_and_is_not_silent() {
     let unrecorded =
         around(&mut sandbox, "write_file", "a.txt", |at| fs::write(at, "after\n").unwrap());
     assert_eq!(sandbox.read("a.txt"), "after\n");
-    let events = unrecorded.iter().map(|what| matches!(what, Unrecorded::Event { .. }));
+    let events = unrecorded.iter().map(|what| matches!(what, RecordingFailure::Event { .. }));
     assert_eq!(events.collect::<Vec<_>>(), [true, true], "{unrecorded:?}");
 }
 

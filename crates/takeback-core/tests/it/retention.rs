@@ -4,7 +4,7 @@ use std::fs;
 
 use takeback_core::marks::{Mark, MarkError, mark};
 use takeback_core::retention::{
-    CleanUpError, CleanedUp, Clock, ClockTrouble, Occasion, Policy, archive_session, clean_up,
+    CleanUpError, CleanUpReport, Clock, ClockTrouble, Occasion, Policy, archive_session, clean_up,
     delete_session, is_due, would_drop,
 };
 use takeback_core::rewind::{AmbiguousPolicy, RewindError, RewindRequest, Target};
@@ -12,7 +12,7 @@ use takeback_core::{AgentEvent, CallTargets, checkpoint, history, record};
 use takeback_store::{CallId, Change, Entry, PointId, PointKind, Seq, SessionId, Timestamp, Write};
 use takeback_testkit::Sandbox;
 
-fn clean(sandbox: &mut Sandbox, most: usize) -> CleanedUp {
+fn clean(sandbox: &mut Sandbox, most: usize) -> CleanUpReport {
     let policy = Policy { points_per_session: most, ..Policy::default() };
     let done = clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted);
     let done = done.expect("it cleans up");
@@ -45,7 +45,7 @@ fn the_oldest_points_of_a_session_go_whole() {
     assert_eq!((done.points, done.sessions.len()), (6, 0));
     assert_eq!(descriptions(&sandbox), ["turn 7", "turn 8", "turn 9", "turn 1", ""]);
     assert!(done.changes >= 5, "{done:?}");
-    assert_eq!(clean(&mut sandbox, 3), CleanedUp::default(), "there is no more to do");
+    assert_eq!(clean(&mut sandbox, 3), CleanUpReport::default(), "there is no more to do");
 
     // Every point that is listed is complete.
     let receipt = sandbox.rewind_to(points[6]);
@@ -230,7 +230,7 @@ fn it_is_due_once_a_day() {
     assert!(is_due(&sandbox.workspace).unwrap());
     let policy = Policy::default();
     let done = clean_up(&mut sandbox.workspace, &policy, Occasion::AtStart, Clock::Doubted);
-    assert_eq!(done.unwrap(), CleanedUp::default());
+    assert_eq!(done.unwrap(), CleanUpReport::default());
     assert!(!is_due(&sandbox.workspace).unwrap());
     sandbox.days_pass(0.9);
     assert!(!is_due(&sandbox.workspace).unwrap());

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use takeback_core::checkpoint;
 use takeback_core::marks::{Mark, mark};
 use takeback_core::retention::{
-    CleanedUp, Clock, Occasion, Policy, clean_up, held, is_tight, store_bytes, would_drop,
+    CleanUpReport, Clock, Occasion, Policy, clean_up, held_bytes, is_over_size_limit, store_bytes,
+    would_drop,
 };
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
@@ -40,7 +41,7 @@ fn policy(max_bytes: u64) -> Policy {
     Policy { max_bytes, ..Policy::default() }
 }
 
-fn clean(sandbox: &mut Sandbox, max_bytes: u64) -> CleanedUp {
+fn clean(sandbox: &mut Sandbox, max_bytes: u64) -> CleanUpReport {
     let policy = policy(max_bytes);
     let would = would_drop(&sandbox.workspace, &policy, Clock::Trusted).unwrap();
     let done = clean_up(&mut sandbox.workspace, &policy, Occasion::AtStart, Clock::Trusted);
@@ -62,8 +63,8 @@ fn the_oldest_points_go_until_the_store_fits() {
     let points: Vec<PointId> = (0..20).map(|number| turn(&mut sandbox, "s", number)).collect();
     let full = store_bytes(&sandbox.workspace);
     assert!(full > 2000 * KB, "{full}");
-    assert_eq!(clean(&mut sandbox, 0), CleanedUp::default(), "no limit");
-    assert_eq!(clean(&mut sandbox, full + KB), CleanedUp::default(), "it fits");
+    assert_eq!(clean(&mut sandbox, 0), CleanUpReport::default(), "no limit");
+    assert_eq!(clean(&mut sandbox, full + KB), CleanUpReport::default(), "it fits");
 
     let done = clean(&mut sandbox, 1500 * KB);
     let left = store_bytes(&sandbox.workspace);
@@ -146,7 +147,7 @@ fn what_is_marked_stays_and_is_said_to_be_in_the_way() {
     let over = done.over.expect("two pinned versions are more than that");
     assert_eq!(over.limit, 300 * KB);
     assert_eq!(over.used, store_bytes(&sandbox.workspace));
-    assert_eq!(over.held, held(&*sandbox.workspace.store).unwrap());
+    assert_eq!(over.held, held_bytes(&*sandbox.workspace.store).unwrap());
     assert!(over.held.present > 200 * KB && over.held.present < 210 * KB, "{over:?}");
     assert!(over.held.marked > 200 * KB && over.held.marked < 210 * KB, "{over:?}");
 
@@ -159,7 +160,8 @@ fn what_is_marked_stays_and_is_said_to_be_in_the_way() {
 #[test]
 fn a_store_that_is_too_large_is_noticed_but_not_over_and_over() {
     let mut sandbox = Sandbox::new();
-    let tight = |sandbox: &Sandbox, max| is_tight(&sandbox.workspace, &policy(max)).unwrap();
+    let tight =
+        |sandbox: &Sandbox, max| is_over_size_limit(&sandbox.workspace, &policy(max)).unwrap();
     for number in 0..4 {
         let point = turn(&mut sandbox, "s", number);
         mark(&mut sandbox.workspace, point, Mark::Pin).unwrap();

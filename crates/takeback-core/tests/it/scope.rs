@@ -244,7 +244,7 @@ fn some_folders_are_never_a_workspace() {
         (PathBuf::from("/"), &store, "the whole file system"),
         (home.clone(), &PathBuf::from("/nowhere"), "your home folder"),
         (work.join("way-home"), &PathBuf::from("/nowhere"), "your home folder"),
-        (work.clone(), &work.join("deep/store"), "own store lies in it"),
+        (work.clone(), &work.join("deep/store"), "it contains Takeback's own store"),
         (work.join("file"), &store, "not a folder"),
     ] {
         let refused = check_root(&root, store, Some(&home)).unwrap_err().to_string();

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use takeback_core::watch::{Trust, Watched};
+use takeback_core::watch::{TreeWatch, Trust};
 use takeback_core::{checkpoint, look_around};
 use takeback_store::{Digest, Entry, PointId};
 use takeback_testkit::Sandbox;
@@ -92,7 +92,7 @@ impl Run {
     /// Points are made on a watcher's word.
     fn watched() -> Self {
         let mut run = Self::new();
-        let watched = Watched::new(Trust::WithScans { every: Duration::MAX });
+        let watched = TreeWatch::new(Trust::WithScans { every: Duration::MAX });
         run.sandbox.workspace.watched = Some(Arc::new(watched));
         checkpoint(&mut run.sandbox.workspace, None).expect("a point is made");
         run

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
-use takeback_core::watch::{EVERY, Standing, Trust, Watched, Why};
+use takeback_core::watch::{EVERY, ScanCause, TreeWatch, Trust, WatchStatus};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::{RecordOutcome, checkpoint, look_around};
 use takeback_store::PointBasis::{Scan, Watch};
@@ -34,7 +34,7 @@ fn watched(trust: Trust) -> Sandbox {
 }
 
 fn watch(sandbox: &mut Sandbox, trust: Trust) {
-    sandbox.workspace.watched = Some(Arc::new(Watched::new(trust)));
+    sandbox.workspace.watched = Some(Arc::new(TreeWatch::new(trust)));
 }
 
 /// A point made by hand, and on whose word.
@@ -45,8 +45,8 @@ fn point(sandbox: &mut Sandbox) -> (RecordOutcome, PointBasis) {
     (recorded, made.basis)
 }
 
-fn standing(sandbox: &Sandbox) -> Standing {
-    sandbox.workspace.watched.as_ref().unwrap().standing()
+fn standing(sandbox: &Sandbox) -> WatchStatus {
+    sandbox.workspace.watched.as_ref().unwrap().status()
 }
 
 /// What the log lacks: as many changes as somebody finds who looks at everything.
@@ -61,13 +61,13 @@ fn a_snapshot_of_a_tree_in_which_nothing_happened_looks_at_nothing() {
         sandbox.write(path, "old");
     }
     watch(&mut sandbox, CHECKED);
-    assert_eq!(standing(&sandbox), Standing::Scanning(Why::Start));
+    assert_eq!(standing(&sandbox), WatchStatus::Scanning(ScanCause::Start));
     let (first, basis) = point(&mut sandbox);
     assert_eq!((first.changes, basis), (5, Scan));
     // Nobody had heard of these folders, so nobody watched them while they were looked at.
     let (second, basis) = point(&mut sandbox);
     assert_eq!((second.stats.folders, basis), (3, Watch));
-    assert_eq!(standing(&sandbox), Standing::Watching { folders: 4 });
+    assert_eq!(standing(&sandbox), WatchStatus::Watching { folders: 4 });
     let (third, basis) = point(&mut sandbox);
     assert_eq!((third.stats, basis), (ScanStats::default(), Watch));
     assert_eq!(third.seq, first.seq);

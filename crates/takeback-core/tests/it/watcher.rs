@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use takeback_core::watch::{Begun, Dirty, Watcher, Why};
+use takeback_core::watch::{DirtyFolders, ScanCause, WatchOutcome, Watcher};
 use takeback_core::worktree::Root;
 use takeback_testkit::MemoryMap;
 use tempfile::TempDir;
@@ -32,7 +32,7 @@ impl Tree {
         let root = Root::open(&work).unwrap();
         let mut watcher = Watcher::new(&root).unwrap();
         for path in FOLDERS {
-            assert_eq!(watcher.watch(&root, path.as_bytes()).unwrap(), Begun::Now);
+            assert_eq!(watcher.watch(&root, path.as_bytes()).unwrap(), WatchOutcome::Now);
         }
         Self { folder, root, watcher }
     }
@@ -42,14 +42,14 @@ impl Tree {
     }
 
     /// Where something happened while `does` ran.
-    fn after(&mut self, does: impl FnOnce(&Path)) -> Dirty {
+    fn after(&mut self, does: impl FnOnce(&Path)) -> DirtyFolders {
         does(self.root.path());
         self.watcher.drain()
     }
 }
 
-fn folders(paths: &[&str]) -> Dirty {
-    Dirty::Folders(paths.iter().map(|path| path.as_bytes().to_vec()).collect())
+fn folders(paths: &[&str]) -> DirtyFolders {
+    DirtyFolders::Folders(paths.iter().map(|path| path.as_bytes().to_vec()).collect())
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn with_a_folder_all_that_is_known_below_it_is_told() {
     assert_eq!(tree.after(away), folders(&["a", "a/b", "a/b/c", "d", "d/b"]));
     // What was moved is not watched under its old name, and under its new one only from then on.
     assert_eq!(tree.after(|root| fs::write(root.join("d/b/f"), "x").unwrap()), folders(&[]));
-    assert_eq!(tree.watcher.watch(&tree.root, b"d/b").unwrap(), Begun::Now);
+    assert_eq!(tree.watcher.watch(&tree.root, b"d/b").unwrap(), WatchOutcome::Now);
     assert_eq!(tree.after(|root| fs::write(root.join("d/b/f"), "y").unwrap()), folders(&["d/b"]));
 }
 
@@ -125,7 +125,7 @@ fn a_folder_that_took_anothers_place_is_not_the_one_that_was_watched() {
     };
     assert_eq!(tree.after(replaced), folders(&["a", "a/b", "a/b/c"]));
     assert!(!tree.watcher.watches(b"a/b", None));
-    assert_eq!(tree.watcher.watch(&tree.root, b"a/b").unwrap(), Begun::Now);
+    assert_eq!(tree.watcher.watch(&tree.root, b"a/b").unwrap(), WatchOutcome::Now);
     assert_eq!(tree.after(|root| fs::write(root.join("a/b/f"), "x").unwrap()), folders(&["a/b"]));
 }
 
@@ -133,7 +133,7 @@ fn a_folder_that_took_anothers_place_is_not_the_one_that_was_watched() {
 fn a_folder_that_moved_before_it_was_known_is_watched_where_it_is() {
     let mut tree = Tree::new();
     fs::rename(tree.at("a/b"), tree.at("d/b")).unwrap();
-    assert_eq!(tree.watcher.watch(&tree.root, b"d/b").unwrap(), Begun::Now);
+    assert_eq!(tree.watcher.watch(&tree.root, b"d/b").unwrap(), WatchOutcome::Now);
     assert_eq!(tree.watcher.drain(), folders(&["a", "a/b", "a/b/c", "d", "d/b"]));
 }
 
@@ -145,7 +145,7 @@ fn no_link_is_followed_on_the_way_to_a_folder() {
     symlink(&outside, tree.at("link")).unwrap();
     tree.watcher.drain();
     for path in [&b"link"[..], b"link/deep", b"none", b"f"] {
-        assert_eq!(tree.watcher.watch(&tree.root, path).unwrap(), Begun::Gone);
+        assert_eq!(tree.watcher.watch(&tree.root, path).unwrap(), WatchOutcome::Gone);
     }
     fs::write(outside.join("deep/f"), "x").unwrap();
     assert_eq!(tree.watcher.drain(), folders(&[]));
@@ -172,14 +172,17 @@ fn the_rules_of_a_repository_concern_its_folder() {
 fn a_root_that_moved_is_told() {
     let mut tree = Tree::new();
     let other = tree.folder.path().join("other");
-    assert_eq!(tree.after(|root| fs::rename(root, &other).unwrap()), Dirty::Everything(Why::Root));
+    assert_eq!(
+        tree.after(|root| fs::rename(root, &other).unwrap()),
+        DirtyFolders::Everything(ScanCause::Root)
+    );
 }
 
 #[test]
 fn more_than_the_kernel_keeps_is_told_as_everything() {
     let mut tree = Tree::new();
     overflow(&tree.at("a/f"), &tree.at("d/f"));
-    assert_eq!(tree.watcher.drain(), Dirty::Everything(Why::Overflow));
+    assert_eq!(tree.watcher.drain(), DirtyFolders::Everything(ScanCause::Overflow));
     assert_eq!(tree.watcher.drain(), folders(&[]));
 }
 
@@ -212,5 +215,5 @@ fn folders_are_listed_and_forgotten() {
     let watched: BTreeSet<&[u8]> = tree.watcher.folders().collect();
     assert_eq!(watched, BTreeSet::from([&b""[..], b"a", b"a/b/c", b"d"]));
     assert_eq!(tree.after(|root| fs::write(root.join("a/b/f"), "x").unwrap()), folders(&[]));
-    assert_eq!(tree.watcher.watch(&tree.root, b"a").unwrap(), Begun::Before);
+    assert_eq!(tree.watcher.watch(&tree.root, b"a").unwrap(), WatchOutcome::Before);
 }

@@ -6,8 +6,8 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use takeback_core::retention::{
-    self, CleanedUp, Clock, ClockTrouble, Occasion, WouldDrop, clean_up, is_due, is_tight,
-    would_drop,
+    self, CleanUpPreview, CleanUpReport, Clock, ClockTrouble, Occasion, clean_up, is_due,
+    is_over_size_limit, would_drop,
 };
 
 use takeback_core::workspace::index_in;
@@ -39,7 +39,8 @@ pub(crate) fn cleanup(
     let policy = place.settings.retention();
     let clock = if args.trust_clock { Clock::Trusted } else { Clock::Doubted };
     if args.dry_run {
-        let WouldDrop { points, sessions, stopped } = would_drop(&place.workspace, &policy, clock)?;
+        let CleanUpPreview { points, sessions, stopped } =
+            would_drop(&place.workspace, &policy, clock)?;
         if let Some(trouble) = stopped {
             return Err(clock_error(trouble));
         }
@@ -114,7 +115,7 @@ pub(crate) fn clean_up_now(
     place: &mut Place,
     options: &Options,
     clock: Clock,
-) -> Result<CleanedUp, CommandError> {
+) -> Result<CleanUpReport, CommandError> {
     let policy = place.settings.retention();
     let spinner = progress::spinner("Cleaning up");
     let done = clean_up(&mut place.workspace, &policy, Occasion::OnDemand, clock);
@@ -128,7 +129,7 @@ pub(crate) fn clean_up_now(
 }
 
 /// Prints what was removed and returns the exit code.
-pub(crate) fn report(done: &CleanedUp, screen: &mut Screen) -> Result<u8, CommandError> {
+pub(crate) fn report(done: &CleanUpReport, screen: &mut Screen) -> Result<u8, CommandError> {
     if let Some(trouble) = done.stopped {
         return Err(clock_error(trouble));
     }
@@ -143,7 +144,7 @@ pub(crate) fn report(done: &CleanedUp, screen: &mut Screen) -> Result<u8, Comman
     Ok(0)
 }
 
-pub(crate) fn answer(done: &CleanedUp) -> answers::CleanupAnswer {
+pub(crate) fn answer(done: &CleanUpReport) -> answers::CleanupAnswer {
     answers::CleanupAnswer {
         points: done.points,
         sessions: answers::names(&done.sessions),
@@ -159,7 +160,7 @@ fn clock_error(trouble: ClockTrouble) -> CommandError {
         .hint("Correct the clock or, if it is right, pass --trust-clock.")
 }
 
-fn sentence(done: &CleanedUp) -> String {
+fn sentence(done: &CleanUpReport) -> String {
     let freed = bytes(done.freed);
     if done.points == 0 && done.sessions.is_empty() {
         return format!("Nothing to expire.  {HINT}reclaimed {freed}{HINT:#}");
@@ -192,14 +193,14 @@ fn clock_trouble(trouble: ClockTrouble) -> String {
 /// again.
 pub(crate) fn enforce_point_cap(place: &mut Place) {
     let policy = place.settings.retention();
-    drop(retention::hold_cap(&mut place.workspace, &policy));
+    drop(retention::enforce_point_limit(&mut place.workspace, &policy));
 }
 
 /// Like [`enforce_point_cap`], but in a background process, so that no agent waits. Only starts one if the
 /// session has too many points.
 pub(crate) fn enforce_point_cap_in_background(place: &Place, session: &SessionId) {
     let (store, policy) = (&*place.workspace.store, place.settings.retention());
-    if !retention::is_crowded(store, &policy, session).is_ok_and(|crowded| crowded) {
+    if !retention::has_too_many_points(store, &policy, session).is_ok_and(|crowded| crowded) {
         return;
     }
     let started = background_command(&place.home).and_then(|mut command| {
@@ -215,7 +216,7 @@ pub(crate) fn enforce_point_cap_in_background(place: &Place, session: &SessionId
 pub(crate) fn clean_up_if_due(place: &mut Place, options: &Options) {
     let said = match clean_up_due(place, options) {
         Ok(None) => return,
-        Ok(Some(CleanedUp { stopped: Some(trouble), .. })) => {
+        Ok(Some(CleanUpReport { stopped: Some(trouble), .. })) => {
             format!("{}; see `takeback cleanup`", clock_trouble(trouble))
         }
         Ok(Some(done)) if done.points == 0 && done.sessions.is_empty() => return,
@@ -229,9 +230,12 @@ pub(crate) fn clean_up_if_due(place: &mut Place, options: &Options) {
     drop(writeln!(err, "{WARNING}takeback:{WARNING:#} {said}"));
 }
 
-fn clean_up_due(place: &mut Place, options: &Options) -> Result<Option<CleanedUp>, CommandError> {
+fn clean_up_due(
+    place: &mut Place,
+    options: &Options,
+) -> Result<Option<CleanUpReport>, CommandError> {
     let policy = place.settings.retention();
-    if !is_due(&place.workspace)? && !is_tight(&place.workspace, &policy)? {
+    if !is_due(&place.workspace)? && !is_over_size_limit(&place.workspace, &policy)? {
         return Ok(None);
     }
     let _spinner = progress::spinner("Cleaning up");

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use takeback_agents::{Cut, PointPrompt, agent_named};
 use takeback_core::Workspace;
-use takeback_core::exchange::name_there;
+use takeback_core::exchange::original_name;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_store::StoreError;
 
@@ -30,7 +30,7 @@ pub(crate) fn cut_of(
     let cut = agent.and_then(|agent| Some((agent, agent.cut?)));
     let (Some((agent, cut)), Ok(homes)) = (cut, installed_agents::homes()) else { return Ok(None) };
     let prompt = PointPrompt {
-        session: name_there(&session.id).unwrap_or(&session.id.0),
+        session: original_name(&session.id).unwrap_or(&session.id.0),
         message_ids: &point.message_ids,
         text: &point.description,
     };

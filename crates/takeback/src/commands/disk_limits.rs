@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use takeback_core::retention::{Held, Over, held};
+use takeback_core::retention::{HeldBytes, LimitExcess, held_bytes};
 use takeback_store::{Store, StoreError};
 
 use crate::answers;
@@ -16,17 +16,17 @@ pub(crate) fn over(
     store: &dyn Store,
     used: u64,
     settings: &Settings,
-) -> Result<Option<Over>, StoreError> {
+) -> Result<Option<LimitExcess>, StoreError> {
     let limit = settings.max_store_bytes();
     if limit == 0 || used <= limit {
         return Ok(None);
     }
-    Ok(Some(Over { limit, used, held: held(store)? }))
+    Ok(Some(LimitExcess { limit, used, held: held_bytes(store)? }))
 }
 
 /// A fragment: lowercase, without a full stop.
-pub(crate) fn words(over: &Over) -> String {
-    let Over { limit, used, held: Held { present, marked } } = *over;
+pub(crate) fn words(over: &LimitExcess) -> String {
+    let LimitExcess { limit, used, held: HeldBytes { present, marked } } = *over;
     let mut held = vec![format!("current files use {}", bytes(present))];
     if marked > 0 {
         held.push(format!("pinned and labelled points {}", bytes(marked)));
@@ -40,7 +40,7 @@ pub(crate) fn words(over: &Over) -> String {
     )
 }
 
-pub(crate) fn answer(over: &Over) -> answers::OverLimit {
+pub(crate) fn answer(over: &LimitExcess) -> answers::OverLimit {
     answers::OverLimit {
         limit: over.limit,
         bytes: over.used,

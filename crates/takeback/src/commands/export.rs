@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 
 use takeback_core::exchange::{
-    ExportError, ExportOptions, Exported, FileError, Ignored, Overwrite, Selection, export as pack,
-    write_file,
+    ExportError, ExportOptions, ExportReport, FileError, IgnoredPaths, Overwrite, Selection,
+    export as pack, write_file,
 };
 use takeback_core::point_name::find_point;
 
@@ -34,7 +34,7 @@ pub(crate) fn export(
         (None, Some(session)) => Selection::Session(find_session(&place.workspace, session)?),
         (None, None) => Selection::Everything,
     };
-    let ignored = if args.include_ignored { Ignored::Include } else { Ignored::LeaveOut };
+    let ignored = if args.include_ignored { IgnoredPaths::Include } else { IgnoredPaths::LeaveOut };
     let options = ExportOptions { selection, ignored };
     let workspace = &mut place.workspace;
     let writing = progress::spinner("Writing the bundle");
@@ -53,7 +53,7 @@ pub(crate) fn export(
         return print_summary(&mut anstream::stderr().lock(), args, &exported, screen);
     }
     let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
-    let exported: Exported =
+    let exported: ExportReport =
         write_file(&args.file, overwrite, |sink| pack(workspace, &options, sink))?;
     drop(writing);
     let mut out = std::mem::replace(&mut screen.out, Box::new(io::sink()));
@@ -65,7 +65,7 @@ pub(crate) fn export(
 fn print_summary(
     out: &mut dyn Write,
     args: &ExportArgs,
-    exported: &Exported,
+    exported: &ExportReport,
     screen: &Screen,
 ) -> Result<u8, CommandError> {
     if screen.json {
@@ -116,7 +116,7 @@ fn print_summary(
 }
 
 /// A bundle has no agent states, only files.
-fn tell_states(out: &mut dyn Write, exported: &Exported) -> io::Result<()> {
+fn tell_states(out: &mut dyn Write, exported: &ExportReport) -> io::Result<()> {
     const NOT: &str = "Agent states are not included";
     match exported.states {
         Some(states) if states.checkpoints == 0 => Ok(()),

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use takeback_core::progress::{Progress, Watch};
+use takeback_core::progress::{Progress, ProgressListener};
 use takeback_core::{BackgroundScan, ScanProgress, bytes_left_to_read, finish_scan, record_queued};
 
 use super::hook::{describe_gap, error_chain};
@@ -89,7 +89,7 @@ fn finish(options: &Options, home: &Path) -> Result<(), String> {
 }
 
 /// Writes the progress of the scan into its file, for `status`.
-fn report_to(scan: Arc<Mutex<BackgroundScan>>, of: u64) -> Watch {
+fn report_to(scan: Arc<Mutex<BackgroundScan>>, of: u64) -> ProgressListener {
     Box::new(move |_, progress| -> Box<dyn Any> {
         Box::new(Reporter::new(Arc::clone(&scan), Arc::clone(progress), of))
     })

@@ -7,8 +7,8 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use takeback_core::exchange::{
-    BundleError, BundleFile, BundleLimits, ImportError, Imported, Outside, Trial, import as append,
-    would_import,
+    BundleError, BundleFile, BundleLimits, ImportError, ImportMode, ImportReport, OutsidePolicy,
+    import as append, would_import,
 };
 
 use crate::answers;
@@ -38,7 +38,7 @@ pub(crate) fn import(
     let Some(named) = &args.file else {
         return Err(CommandError::new(Kind::Usage, "no file given"));
     };
-    let outside = if args.include_ignored { Outside::Accept } else { Outside::Refuse };
+    let outside = if args.include_ignored { OutsidePolicy::Accept } else { OutsidePolicy::Refuse };
     let limits = BundleLimits { contents: args.max_size, outside };
     let from_input = named == Path::new("-");
     let file = if from_input { PathBuf::from("standard input") } else { named.clone() };
@@ -50,13 +50,13 @@ pub(crate) fn import(
     let checking = progress::spinner("Checking the bundle");
     let bundle = BundleFile::read(opened, &limits).map_err(|error| refused(&file, error))?;
     drop(checking);
-    let trial = if args.dry_run { Trial::DryRun } else { Trial::ForReal };
+    let trial = if args.dry_run { ImportMode::DryRun } else { ImportMode::ForReal };
     let imported = import_bundle(options, &bundle, trial, &file)?;
     if screen.json {
         screen.json(&answer(&imported))?;
     } else if !screen.quiet {
         print_summary(&imported, trial, screen)?;
-        if trial == Trial::ForReal {
+        if trial == ImportMode::ForReal {
             writeln!(
                 screen.out,
                 "Your files were not changed. {HINT}`takeback rewind ID --exact` restores the \
@@ -71,14 +71,14 @@ pub(crate) fn import(
 fn import_bundle(
     options: &Options,
     bundle: &BundleFile,
-    trial: Trial,
+    trial: ImportMode,
     from: &Path,
-) -> Result<Imported, CommandError> {
-    let store = if trial == Trial::DryRun { Store::MustExist } else { Store::Create };
+) -> Result<ImportReport, CommandError> {
+    let store = if trial == ImportMode::DryRun { Store::MustExist } else { Store::Create };
     let imported = match place::open_recovered(options, store) {
         Ok(mut place) => append(&mut place.workspace, bundle, trial),
         // A dry run must not create a store.
-        Err(error) if trial == Trial::DryRun && error.kind == Kind::NoStore => {
+        Err(error) if trial == ImportMode::DryRun && error.kind == Kind::NoStore => {
             would_import(bundle, &place::ambient())
         }
         Err(error) => return Err(error),
@@ -133,7 +133,7 @@ fn refused(file: &Path, error: BundleError) -> CommandError {
     CommandError::new(Kind::Error, RefusedBundle { file, source: error }).hint(hint)
 }
 
-fn answer(imported: &Imported) -> answers::ImportAnswer {
+fn answer(imported: &ImportReport) -> answers::ImportAnswer {
     let points = imported.points.iter().map(|point| answers::ImportedPoint {
         id: answers::Id::new(point.id),
         was: Some(answers::Id::new(point.was)),
@@ -155,10 +155,14 @@ fn answer(imported: &Imported) -> answers::ImportAnswer {
     }
 }
 
-fn print_summary(imported: &Imported, trial: Trial, screen: &mut Screen) -> io::Result<()> {
+fn print_summary(
+    imported: &ImportReport,
+    trial: ImportMode,
+    screen: &mut Screen,
+) -> io::Result<()> {
     let did = match trial {
-        Trial::DryRun => "Would import",
-        Trial::ForReal => "Imported",
+        ImportMode::DryRun => "Would import",
+        ImportMode::ForReal => "Imported",
     };
     let out = &mut screen.out;
     writeln!(

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 use takeback_core::Workspace;
-use takeback_core::exchange::{name_there, same_story};
+use takeback_core::exchange::{original_name, same_timeline};
 use takeback_core::history::by_path;
 use takeback_store::{
     Change, Entry, Point, PointBasis, PointFilter, PointId, PointKind, PointQuery, Seq, SessionId,
@@ -119,7 +119,7 @@ pub(crate) fn unreadable_at(changes: &[Change], still_unread: &[WorkPath], at: S
 
 /// Where the changes listed for `point` end.
 fn next_of(point: &Point, later: &[Point]) -> Option<Seq> {
-    later.iter().find(|next| same_story(point, next)).map(|next| next.seq)
+    later.iter().find(|next| same_timeline(point, next)).map(|next| next.seq)
 }
 
 /// The part of `changes`, oldest first, after `from` and up to `to`, inclusive.
@@ -162,7 +162,7 @@ pub(crate) fn session_label(point: &Point, names: &SessionNames) -> String {
     match &point.session {
         _ if point.kind == PointKind::Safety => "safety".to_owned(),
         None => "by hand".to_owned(),
-        Some(session) => match name_there(session) {
+        Some(session) => match original_name(session) {
             // Two cut names might look the same.
             None => match names.shortened(session) {
                 Some(name) => name.to_owned(),

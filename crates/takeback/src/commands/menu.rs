@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use takeback_core::Workspace;
-use takeback_core::exchange::{name_there, same_story};
+use takeback_core::exchange::{original_name, same_timeline};
 use takeback_core::execution::{RollbackFiles, rollback_request};
 use takeback_core::history::by_path;
 use takeback_core::rewind::RewindRequest;
@@ -55,7 +55,7 @@ pub(crate) fn point_rows(
     let authors = AuthorNames::of(&sessions, &listed);
     let mut rows = Vec::new();
     for (at, point) in newest {
-        let next = listed[at + 1..].iter().find(|next| same_story(point, next));
+        let next = listed[at + 1..].iter().find(|next| same_timeline(point, next));
         // A rewind is not part of the turn that started here.
         let mut own = within(&changes, point.seq, next.map(|next| next.seq)).to_vec();
         own.retain(|change| !matches!(change.author, Author::Rewind { .. }));
@@ -121,7 +121,7 @@ impl<'a> AuthorNames<'a> {
         let agent = plain(agent);
         let own = name.strip_prefix(&agent).map(|own| own.trim_start_matches([' ', '-']));
         let own = own.filter(|own| !own.is_empty()).unwrap_or(&name).to_owned();
-        (agent, Some(own).filter(|_| several || name_there(session).is_some()))
+        (agent, Some(own).filter(|_| several || original_name(session).is_some()))
     }
 }
 

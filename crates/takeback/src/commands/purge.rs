@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use takeback_agents::rewrite_metadata;
 use takeback_core::Workspace;
-use takeback_core::purge::{PurgeError, Purged, Scrubber, purge as take_out, would_purge};
+use takeback_core::purge::{PurgeError, PurgeReport, Scrubber, purge as take_out, would_purge};
 use takeback_store::WorkPath;
 
 use crate::answers;
@@ -81,8 +81,13 @@ fn path_of(
     })
 }
 
-fn answer(path: &WorkPath, purged: &Purged, on_disk: bool, is_done: bool) -> answers::PurgeAnswer {
-    let Purged { paths, versions, bytes, shared, points } = purged;
+fn answer(
+    path: &WorkPath,
+    purged: &PurgeReport,
+    on_disk: bool,
+    is_done: bool,
+) -> answers::PurgeAnswer {
+    let PurgeReport { paths, versions, bytes, shared, points } = purged;
     answers::PurgeAnswer {
         path: answers::path(path),
         purged: is_done,
@@ -97,7 +102,7 @@ fn answer(path: &WorkPath, purged: &Purged, on_disk: bool, is_done: bool) -> ans
 
 fn print_result(
     path: &WorkPath,
-    purged: &Purged,
+    purged: &PurgeReport,
     on_disk: bool,
     what: &str,
     screen: &mut Screen,

@@ -5,7 +5,9 @@ use std::io::Write as _;
 use takeback_core::Workspace;
 use takeback_core::point_name::distance;
 use takeback_core::process;
-use takeback_core::retention::{CleanedUp, archive_session, delete_session, rewinds_with_session};
+use takeback_core::retention::{
+    CleanUpReport, archive_session, delete_session, rewinds_with_session,
+};
 use takeback_store::{Point, PointKind, Session, SessionId};
 
 use super::cleanup::report;
@@ -202,7 +204,7 @@ pub(crate) fn delete_now(
     place: &mut Place,
     options: &Options,
     id: &SessionId,
-) -> Result<CleanedUp, CommandError> {
+) -> Result<CleanUpReport, CommandError> {
     let spinner = progress::spinner("Deleting");
     let done = delete_session(&mut place.workspace, id);
     drop(spinner);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use takeback_core::Workspace;
-use takeback_core::exchange::{is_detour, same_story};
+use takeback_core::exchange::{is_detour, same_timeline};
 use takeback_core::history::{PathHistory, by_path, settle};
 use takeback_core::record::describe;
 use takeback_store::{
@@ -145,7 +145,7 @@ fn next_of(store: &dyn takeback_store::Store, point: &Point) -> Result<Option<Se
         let next = later
             .iter()
             .filter(|other| other.kind != PointKind::Safety && other.id != point.id)
-            .filter(|other| same_story(point, other))
+            .filter(|other| same_timeline(point, other))
             .find(|other| other.created_at > point.created_at)
             .map(|other| other.seq);
         if next.is_some() || all {

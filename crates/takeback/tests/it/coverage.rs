@@ -45,7 +45,7 @@ fn precious_ignored_files_are_restored_and_build_output_is_not_copied() {
       3 of them ignored but recorded: 16 B of 268.4 MB used
 
     Not covered:
-      can be made again:
+      build output:
         node_modules (10 B), target (5 B)
     ");
     let told = user.json(&["status"]);

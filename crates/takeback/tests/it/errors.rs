@@ -55,7 +55,7 @@ fn folders_that_are_refused() {
     let home = user.home();
     insta::assert_snapshot!(user.exits(2, &["-C", home.to_str().expect("utf-8"), "checkpoint"]).err, @"takeback: FOLDER/home cannot be protected: it is your home folder; choose a project's folder in it");
     insta::assert_snapshot!(user.exits(2, &["-C", "/", "checkpoint"]).err, @"takeback: / cannot be protected: it is the whole file system; choose a project's folder");
-    insta::assert_snapshot!(user.exits(2, &["--home", "inside", "checkpoint"]).err, @"takeback: FOLDER/work cannot be protected: Takeback's own store lies in it; set TAKEBACK_HOME to a folder elsewhere");
+    insta::assert_snapshot!(user.exits(2, &["--home", "inside", "checkpoint"]).err, @"takeback: FOLDER/work cannot be protected: it contains Takeback's own store; set TAKEBACK_HOME to a folder elsewhere");
     assert!(!user.exists("inside"), "nothing is made in a folder that is refused");
 }
 
@@ -182,7 +182,7 @@ fn a_file_in_place_of_takebacks_folder() {
     let answer = user.takeback(&["rewind", "m", "-y"]);
     assert_eq!((answer.code, user.tree()), (1, before));
     insta::assert_snapshot!(answer.err, @"
-    takeback: a file or link called .takeback stands where rewinds are made ready
+    takeback: a file or link called .takeback is in the way of rewinds
       Nothing was changed.
       Move it aside.
     ");

@@ -169,14 +169,14 @@ fn a_file_that_is_there_is_not_overwritten_unasked() {
     user.write("taken", "mine\n");
     let answer = user.exits(2, &["export", "taken"]);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: taken is there already
+    takeback: taken already exists
       Choose another name, or replace it with --force.
     ");
     assert_eq!(user.read("taken"), "mine\n");
     user.succeeds(&["export", "taken", "--force"]);
     user.succeeds(&["import", "taken", "--dry-run"]);
     let answer = user.exits(1, &["export", "missing/folder"]);
-    insta::assert_snapshot!(answer.err, @"takeback: missing/folder cannot be written: No such file or directory (os error 2)");
+    insta::assert_snapshot!(answer.err, @"takeback: cannot write missing/folder: No such file or directory (os error 2)");
 }
 
 #[test]

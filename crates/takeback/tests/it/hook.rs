@@ -57,13 +57,13 @@ impl<'u> Session<'u> {
 
     /// Runs the hook.
     pub(crate) fn run(&self, event: &str, more: &Value) -> Answer {
-        hook(self.user, &self.payload(event, &more))
+        hook(self.user, &self.payload(event, more))
     }
 
     /// Runs the hook, which must print nothing.
     #[track_caller]
     pub(crate) fn send(&self, event: &str, more: &Value) {
-        assert_eq!(self.run(event, &more), QUIET, "{event}");
+        assert_eq!(self.run(event, more), QUIET, "{event}");
     }
 
     pub(crate) fn prompt(&mut self, text: &str) {

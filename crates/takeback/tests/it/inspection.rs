@@ -136,7 +136,7 @@ fn status_lists_what_is_not_covered() {
     FOLDER/work
 
     Not covered:
-      can be made again:
+      build output:
         node_modules (0 B)
     ");
 }

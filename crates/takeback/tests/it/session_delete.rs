@@ -30,7 +30,7 @@ fn nothing_is_left_and_undo_says_why_it_cannot() {
     assert_eq!(find_secrets(&user.home(), &SECRETS), []);
     let undo = user.takeback(&["undo", "-y"]);
     insta::assert_snapshot!(undo.err, @"
-    takeback: the last rewind cannot be undone or redone: it went with a session that was deleted
+    takeback: the last rewind cannot be undone or redone: it was deleted together with a session
       `takeback log` lists the points that are left.
     ");
     assert_eq!(undo.code, 5);

@@ -278,7 +278,7 @@ fn an_interrupted_rewind_is_finished_before_the_scan() {
         };
         let hooks = ["hook", "--agent", "claude"];
         let tell = |given: String| {
-            assert_eq!(user.answer_of(user.patient_command(&hooks), &given).out, "")
+            assert_eq!(user.answer_of(user.patient_command(&hooks), &given).out, "");
         };
         tell(hook("UserPromptSubmit", json!({"prompt": "go"})));
         let bash =

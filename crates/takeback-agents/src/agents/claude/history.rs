@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-use takeback_core::exchange::{Kept, StoryPrompt, StorySession};
+use takeback_core::exchange::{HistoryPrompt, HistorySession, SavedFile};
 use takeback_store::SessionId;
 
 pub(crate) use self::chain::Chain;
@@ -40,7 +40,7 @@ pub struct ClaudeHistoryError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastSession {
     /// Only the prompts whose files were copied.
-    pub session: StorySession,
+    pub session: HistorySession,
     /// Where the session worked.
     pub folder: PathBuf,
     /// Prompts without copies of files.
@@ -100,7 +100,7 @@ pub fn past_session(config: &Path, file: &Path) -> Result<Option<PastSession>, C
         }
     }
     let Some(first) = prompts.first() else { return Ok(None) };
-    let session = StorySession {
+    let session = HistorySession {
         id: SessionId::from(name),
         agent: NAME.to_owned(),
         started_at: first.at,
@@ -134,19 +134,19 @@ fn to_story_prompt(
     backups: &BTreeMap<String, WireBackup>,
     folder: &Path,
     copies: &Path,
-) -> StoryPrompt {
+) -> HistoryPrompt {
     let kept = |backup: &WireBackup| match &backup.backup_file_name {
-        None => Kept::Absent,
-        Some(name) if is_plain_name(name) => Kept::Copy(copies.join(name)),
-        Some(_) => Kept::Lost,
+        None => SavedFile::Absent,
+        Some(name) if is_plain_name(name) => SavedFile::Copy(copies.join(name)),
+        Some(_) => SavedFile::Lost,
     };
-    let files: BTreeMap<PathBuf, Kept> =
+    let files: BTreeMap<PathBuf, SavedFile> =
         backups.iter().map(|(path, backup)| (folder.join(path), kept(backup))).collect();
     let left = prompt
         .edited
         .iter()
         .filter_map(|(path, edited)| Some((path.clone(), edited.kept(files.get(path)?)?)));
-    StoryPrompt {
+    HistoryPrompt {
         left: left.collect(),
         message_ids: [prompt.uuid].into_iter().chain(prompt.prompt_id).collect(),
         text: prompt.text,

@@ -1,13 +1,13 @@
-//! Why a file is not taken for a bundle.
+//! Why a file is not a valid bundle.
 
 use std::io;
 
 use takeback_store::{Digest, PointId, SessionId};
 
-/// Why a bundle is refused. Nothing of it has been kept then.
+/// Why a bundle is refused. Nothing of it has been stored then.
 ///
-/// Up to [`Self::Damaged`]: not what was exported. From there on the checksum is right, so that
-/// somebody made the file like this on purpose. Paths are as people are shown them.
+/// Up to [`Self::Damaged`]: not what was exported. After that the checksum is right, so the file was made
+/// like this on purpose. Paths are in display form.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     #[error("it cannot be read")]
@@ -23,7 +23,7 @@ pub enum BundleError {
     #[error("it changed while it was read")]
     Changed,
 
-    #[error("its record at byte {at} is not one: {why}")]
+    #[error("its record at byte {at} is invalid: {why}")]
     Record { at: u64, why: &'static str },
     #[error("it has more {what} than {limit}")]
     TooMany { what: &'static str, limit: u64 },
@@ -31,54 +31,56 @@ pub enum BundleError {
     TooLarge { limit: u64 },
     #[error("its last record counts other records than it has")]
     Counts,
-    #[error("{what} is at a time that no clock shows")]
+    #[error("{what} has an impossible time")]
     Time { what: String },
 
-    #[error("its path {path:?} is not a plain path: {why}")]
+    #[error("its path {path:?} is malformed: {why}")]
     Path { path: String, why: &'static str },
-    #[error("its path {path} lies outside the workspace")]
+    #[error("its path {path} is outside the workspace")]
     Outside { path: String },
     #[error("its path {path} belongs to version control or to Takeback")]
     Internal { path: String },
-    #[error("its path {path} lies below {above}, which is no folder then")]
+    #[error("its path {path} is below {above}, which is not a folder at that point")]
     Blocked { path: String, above: String },
-    #[error("its path {path} stands twice in one tree")]
+    #[error("its path {path} occurs twice in one tree")]
     Twice { path: String },
-    #[error("its link {path} leads to no name")]
+    #[error("its link {path} has an invalid target")]
     Link { path: String },
 
     #[error("its change {change} of {path} does not begin where the one before ended")]
     OutOfOrder { change: u64, path: String },
     #[error("its change {change} of {path} changes nothing")]
     NoChange { change: u64, path: String },
-    #[error("its change {change} of {path} takes back something else than an earlier change of it")]
+    #[error(
+        "its change {change} of {path} takes back something other than an earlier change of that path"
+    )]
     Cancels { change: u64, path: String },
-    #[error("it names the session {session}, which it does not have")]
+    #[error("it refers to session {session}, which it does not contain")]
     NoSession { session: SessionId },
-    #[error("its session {session} stands there twice")]
+    #[error("its session {session} occurs twice")]
     SessionTwice { session: SessionId },
-    #[error("its turn {turn} stands there twice")]
+    #[error("its turn {turn} occurs twice")]
     TurnTwice { turn: takeback_store::TurnId },
     #[error("it has no points")]
     NoPoints,
-    #[error("its point {point} lies behind its last change, or before an earlier point")]
+    #[error("its point {point} is after its last change, or before an earlier point")]
     PointOutside { point: PointId },
-    #[error("its point {point} stands there twice")]
+    #[error("its point {point} occurs twice")]
     PointTwice { point: PointId },
-    #[error("its point {point} has the label {label:?}, which is none")]
+    #[error("its point {point} has the invalid label {label:?}")]
     Label { point: PointId, label: String },
 
-    #[error("the contents of {path} are missing in it")]
+    #[error("the contents of {path} are missing")]
     NoBlob { path: String },
-    #[error("the contents of {path} have another size in it than it says")]
+    #[error("the contents of {path} do not have the declared size")]
     BlobSize { path: String },
-    #[error("its contents {digest} are not what they are called")]
+    #[error("its contents {digest} do not match their digest")]
     WrongBlob { digest: Digest },
     #[error("its contents {digest} are packed into more bytes than they need")]
     Padded { digest: Digest },
     #[error("its contents {digest} lack a part")]
     NoPart { digest: Digest },
-    #[error("its contents {digest} stand there twice")]
+    #[error("its contents {digest} occur twice")]
     BlobTwice { digest: Digest },
     #[error("nothing in it needs its contents {digest}")]
     BlobUnneeded { digest: Digest },

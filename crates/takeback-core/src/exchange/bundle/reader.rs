@@ -1,4 +1,4 @@
-//! Reads a bundle from its first byte to its last and believes nothing.
+//! Reads a bundle from its first byte to its last and trusts nothing in it.
 //!
 //! First the checksum of the whole file, so that damage is called damage; then record by record,
 //! each no longer than what is left of the file; then the piece of history as a whole; then every
@@ -16,7 +16,7 @@ use super::{
     METADATA_COUNT_MAX, METADATA_MAX, PART_MAX, Piece, RECORD_HEAD, RECORD_MAX, START, TIME_END,
     VERSION, blob_at, records,
 };
-use crate::exchange::check::{Needed, check, plain_path};
+use crate::exchange::check::{NeededBlobs, check, plain_path};
 
 pub(super) fn read(
     file: &File,
@@ -33,7 +33,7 @@ pub(super) fn read(
     let mut last = Kind::Session;
     while let Some((kind, at)) = records.next()? {
         if kind < last {
-            return Err(BundleError::Record { at, why: "it comes too late" });
+            return Err(BundleError::Record { at, why: "it is out of order" });
         }
         last = kind;
         parts.count(kind, records.body.len() as u64)?;
@@ -61,7 +61,8 @@ fn failed(source: io::Error) -> BundleError {
     BundleError::Io { source }
 }
 
-/// The first bytes, the last record, and the checksum over all; answers the counts of the records.
+/// Verifies the first bytes, the last record and the checksum over everything; returns the counts of the
+/// records.
 fn verify(mut file: &File, limits: &BundleLimits) -> Result<[u64; KINDS.len()], BundleError> {
     const TAIL: usize = RECORD_HEAD + END_BODY;
     let length = file.metadata().map_err(failed)?.len();
@@ -69,7 +70,7 @@ fn verify(mut file: &File, limits: &BundleLimits) -> Result<[u64; KINDS.len()], 
     let mut start = Vec::new();
     file.take(START).read_to_end(&mut start).map_err(failed)?;
     if !start.starts_with(MAGIC) {
-        // Nothing at all is as good a beginning as any.
+        // An empty file counts as cut short, not as something else.
         let begun = MAGIC.starts_with(&start);
         return Err(if begun { BundleError::Cut } else { BundleError::Foreign });
     }
@@ -123,7 +124,7 @@ struct Records<'f> {
 }
 
 impl Records<'_> {
-    /// Reads the next record's body; answers its kind and where it began.
+    /// Reads the next record's body; returns its kind and where it began.
     fn next(&mut self) -> Result<Option<(Kind, u64)>, BundleError> {
         let at = self.at;
         if at == self.end {
@@ -142,7 +143,7 @@ impl Records<'_> {
         if length as usize > RECORD_MAX {
             return Err(wrong("it is too long"));
         }
-        let kind = Kind::from_byte(kind).ok_or(wrong("its kind is not known"))?;
+        let kind = Kind::from_byte(kind).ok_or(wrong("its kind is unknown"))?;
         self.body.resize(length as usize, 0);
         self.input.read_exact(&mut self.body).map_err(changed)?;
         self.at = at + RECORD_HEAD as u64 + u64::from(length);
@@ -185,7 +186,7 @@ impl Parts<'_> {
     }
 
     fn take(&mut self, kind: Kind, body: &[u8], at: u64) -> Result<(), BundleError> {
-        let torn = || BundleError::Record { at, why: "its fields make no sense" };
+        let torn = || BundleError::Record { at, why: "its fields are invalid" };
         match kind {
             Kind::Session => {
                 let session = records::session(body).ok_or_else(torn)?;
@@ -231,7 +232,7 @@ impl Parts<'_> {
                 self.piece.points.push(point);
             }
             Kind::State | Kind::Blob => {
-                let why = "its kind is not known to this version";
+                let why = "its kind is unknown to this version";
                 return Err(BundleError::Record { at, why });
             }
         }
@@ -253,20 +254,20 @@ fn in_time(time: Timestamp, what: impl Fn() -> String) -> Result<(), BundleError
 
 /// The blobs as far as they have been read.
 struct Blobs<'a> {
-    needed: Needed,
+    needed: NeededBlobs,
     limits: &'a BundleLimits,
     places: HashMap<Digest, BlobAt>,
     order: Vec<BlobAt>,
-    /// Those that make others.
+    /// Blobs that are parts of others.
     parts: HashSet<Digest>,
-    /// Made of parts themselves.
+    /// Blobs that are made of parts.
     wholes: HashSet<Digest>,
     unpacked: u64,
     assembled: u64,
 }
 
 impl<'a> Blobs<'a> {
-    fn new(needed: Needed, limits: &'a BundleLimits) -> Self {
+    fn new(needed: NeededBlobs, limits: &'a BundleLimits) -> Self {
         Self {
             needed,
             limits,
@@ -280,7 +281,7 @@ impl<'a> Blobs<'a> {
     }
 
     fn take(&mut self, file: &File, body: &[u8], at: u64) -> Result<(), BundleError> {
-        let torn = BundleError::Record { at, why: "its fields make no sense" };
+        let torn = BundleError::Record { at, why: "its fields are invalid" };
         let blob = records::blob(body).ok_or(torn)?;
         let digest = blob.digest;
         if let Some(needed) = self.needed.get(&digest)
@@ -343,14 +344,13 @@ impl<'a> Blobs<'a> {
     }
 }
 
-/// Whether a blob that is not made of parts is longer than packing makes it. Such a part would cost
-/// its whole length each time that it is named.
+/// Whether a blob without parts is longer than packing makes it. Such a part would cost its whole length each
+/// time it is named.
 pub(super) fn is_padded(blob: &PackedBlob) -> bool {
     blob.bytes.len() as u64 > blob.size.saturating_add(blob.size / 128).saturating_add(1024)
 }
 
-/// Whether the parts of `whole` follow one another to what it is called, in its size. Reads no
-/// further than that size.
+/// Whether the parts of `whole`, one after the other, have its digest and size. Reads no more than that size.
 pub(super) fn assembles(
     file: &File,
     whole: &PackedBlob,
@@ -379,7 +379,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_an_end_to_records() {
+    fn records_are_limited() {
         let limits = BundleLimits::default();
         let piece = Piece::default;
         let parts = |kind: Kind, found, bytes| {

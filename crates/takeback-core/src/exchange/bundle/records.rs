@@ -1,7 +1,7 @@
 //! The body of each kind of record in a bundle: from values to bytes and back.
 //!
-//! `docs/design/bundle-format.md` has every byte. Reading takes nothing on trust: a body that ends
-//! early, goes on too long, or holds a number that means nothing is `None`.
+//! `docs/design/bundle-format.md` describes every byte. Reading trusts nothing: a body that is too short, too
+//! long, or holds an invalid number is `None`.
 
 use takeback_store::Encoding;
 use takeback_store::{
@@ -60,14 +60,14 @@ pub(super) fn put_base(out: &mut Vec<u8>, path: &WorkPath, entry: &Entry) {
     put_entry(out, entry);
 }
 
-/// The path is as it was written: whether it is one, the caller finds out.
+/// The path as it was written; the caller checks that it is valid.
 pub(super) fn base(body: &[u8]) -> Option<(Vec<u8>, Entry)> {
     let mut input = Input(body);
     let base = (input.bytes()?.to_vec(), input.entry()?);
     input.end(base)
 }
 
-/// All of a change but its number and its path.
+/// A change without its number and path.
 pub(super) struct Step {
     pub(super) before: Entry,
     pub(super) after: Entry,
@@ -116,7 +116,7 @@ pub(super) fn change(body: &[u8]) -> Option<(Vec<u8>, Step)> {
 const POINT_KINDS: [(u8, PointKind); 3] =
     [(0, PointKind::Prompt), (1, PointKind::Manual), (2, PointKind::Step)];
 
-/// A safety point has no place in a bundle.
+/// Panics for a safety point: those are not exported.
 pub(super) fn put_point(out: &mut Vec<u8>, point: &Point) {
     let kind = POINT_KINDS.iter().find(|(_, kind)| *kind == point.kind);
     put_u64(out, point.id.0);
@@ -229,8 +229,7 @@ fn put_time(out: &mut Vec<u8>, time: Timestamp) {
     out.extend_from_slice(&time.0.to_le_bytes());
 }
 
-/// A record whose length does not fit 32 bits is refused as a whole, so what is cut off here is
-/// never read.
+/// A record whose length does not fit 32 bits is refused as a whole, so a truncated count is never read.
 #[expect(clippy::cast_possible_truncation, reason = "see above")]
 fn put_count(out: &mut Vec<u8>, count: usize) {
     out.extend_from_slice(&(count as u32).to_le_bytes());
@@ -306,7 +305,7 @@ impl<'a> Input<'a> {
         if self.flag()? { read(self).map(Some) } else { Some(None) }
     }
 
-    /// However many it says: each takes at least a byte of the body, which is there already.
+    /// Any count is safe: each item takes at least a byte of the body, which is already in memory.
     fn list<T>(&mut self, read: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = self.u32()?;
         (0..count).map(|_| read(self)).collect()

@@ -1,4 +1,4 @@
-//! Bundles that somebody made to do harm: each is refused by its own word.
+//! Malicious bundles: each is refused with its own error.
 
 mod refused;
 
@@ -12,7 +12,7 @@ use takeback_store::{
 
 use super::*;
 
-/// What a bundle is made of, before it is written.
+/// The contents of a bundle before it is written.
 struct Draft {
     piece: Piece,
     blobs: Vec<PackedBlob>,
@@ -140,7 +140,7 @@ fn read(bytes: &[u8]) -> Result<BundleFile, BundleError> {
     read_with(bytes, &BundleLimits::default())
 }
 
-/// Puts the right checksum under wrong bytes.
+/// Replaces the checksum with the right one for changed bytes.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.truncate(bytes.len() - 32);
     let checksum = Digest::of(&bytes);
@@ -166,12 +166,12 @@ fn one_of_everything_reads_back_as_it_was() {
     assert_eq!(blobs, draft.blobs);
 }
 
-/// What is done to a good bundle.
-type Harm = fn(&mut Draft);
+/// A change to a valid bundle.
+type Mutation = fn(&mut Draft);
 
-/// Each of these makes a good bundle one that is refused with these words.
+/// Each mutation makes a valid bundle one that is refused with this message.
 #[track_caller]
-fn assert_refused(good: fn() -> Draft, table: &[(Harm, &str)]) {
+fn assert_refused(good: fn() -> Draft, table: &[(Mutation, &str)]) {
     read(&written(&good())).unwrap();
     for (at, (harm, expected)) in table.iter().enumerate() {
         let mut draft = good();
@@ -211,15 +211,15 @@ fn parted() -> Draft {
 }
 
 #[test]
-fn parts_that_do_not_make_the_whole_are_refused() {
+fn wrong_parts_are_refused() {
     assert_refused(
         parted,
         &[
             (|d| drop(d.blobs.remove(2)), "lack a part"),
             (|d| d.blobs.rotate_right(1), "lack a part"),
-            (|d| d.blobs.last_mut().unwrap().bytes.rotate_left(32), "are not what they are called"),
-            (|d| d.blobs.last_mut().unwrap().bytes.push(0), "are not what they are called"),
-            (|d| d.blobs.last_mut().unwrap().bytes.clear(), "are not what they are called"),
+            (|d| d.blobs.last_mut().unwrap().bytes.rotate_left(32), "do not match their digest"),
+            (|d| d.blobs.last_mut().unwrap().bytes.push(0), "do not match their digest"),
+            (|d| d.blobs.last_mut().unwrap().bytes.clear(), "do not match their digest"),
             (
                 // Says a byte more than there is, everywhere.
                 |d| {
@@ -228,14 +228,14 @@ fn parts_that_do_not_make_the_whole_are_refused() {
                     d.piece.base.last_mut().unwrap().1 =
                         Entry::File { digest: whole.digest, size: whole.size, mode: 0o644 };
                 },
-                "are not what they are called",
+                "do not match their digest",
             ),
             (
                 |d| {
                     let whole = d.blobs.last_mut().unwrap();
                     whole.bytes = whole.bytes.repeat(1000);
                 },
-                "are not what they are called",
+                "do not match their digest",
             ),
             (
                 // Made of itself.
@@ -245,15 +245,15 @@ fn parts_that_do_not_make_the_whole_are_refused() {
                 },
                 "lack a part",
             ),
-            (|d| d.blobs[2].bytes[9] ^= 1, "are not what they are called"),
+            (|d| d.blobs[2].bytes[9] ^= 1, "do not match their digest"),
             (|d| drop(d.piece.base.pop()), "nothing in it needs its contents"),
-            (|d| drop(d.blobs.pop()), "the contents of large are missing in it"),
+            (|d| drop(d.blobs.pop()), "the contents of large are missing"),
         ],
     );
 }
 
 #[test]
-fn bombs_do_not_go_off() {
+fn decompression_bombs_are_refused() {
     let zeros = vec![0; 4 << 20];
     let packed = PackedBlob::new(zeros.clone());
     assert!(packed.bytes.len() < 1000);
@@ -271,11 +271,11 @@ fn bombs_do_not_go_off() {
     let limits = BundleLimits { contents: 4 << 20, ..BundleLimits::default() };
     let over = read_with(&bomb(zeros.len() as u64), &limits).unwrap_err();
     assert_eq!(over.to_string(), "its contents are larger than 4194304 bytes");
-    // More than it says, less than it says, and more than there is in the world.
+    // Larger than declared, smaller than declared, and absurdly large.
     for (size, expected) in [
-        (1000, "are not what they are called"),
-        ((4 << 20) - 1, "are not what they are called"),
-        ((4 << 20) + 1, "are not what they are called"),
+        (1000, "do not match their digest"),
+        ((4 << 20) - 1, "do not match their digest"),
+        ((4 << 20) + 1, "do not match their digest"),
         (u64::MAX >> 1, "its contents are larger than 4294967296 bytes"),
         (u64::MAX, "its contents are larger than 4294967296 bytes"),
     ] {
@@ -298,10 +298,10 @@ fn bombs_do_not_go_off() {
     assert_eq!(error, "its contents are larger than 4294967296 bytes");
 }
 
-/// Read again for every time that it is named, a part costs what it is long, not what it holds.
+/// A part is read each time it is named, so its length counts, not its contents.
 #[test]
-fn contents_may_not_be_padded() {
-    // A frame of one byte and a frame that is passed over.
+fn padded_contents_are_refused() {
+    // A frame of one byte and a skippable frame.
     let padded = |filler: usize| {
         let mut bytes = vec![0x28, 0xB5, 0x2F, 0xFD, 0x20, 1, 9, 0, 0, b'a'];
         bytes.extend_from_slice(&0x184D_2A50_u32.to_le_bytes());
@@ -334,7 +334,7 @@ fn contents_may_not_be_padded() {
 }
 
 #[test]
-fn what_is_too_large_for_a_record_is_not_written() {
+fn too_large_a_record_is_not_written() {
     let mut draft = draft();
     draft.piece.turns[0].prompt = "x".repeat(RECORD_MAX);
     let mut bytes = Vec::new();

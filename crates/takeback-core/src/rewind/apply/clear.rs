@@ -6,7 +6,7 @@ use std::io;
 
 use takeback_store::{Entry, Store, WorkPath};
 
-use super::{Action, Note, Problem, Site, SiteRoot, Slot, Stages, look_at_all, plain_error};
+use super::{Action, Note, Problem, SiteRoot, Slot, StageSite, Stages, look_at_all, plain_error};
 
 /// What could not be cleared away.
 #[derive(Debug, Default)]
@@ -26,13 +26,13 @@ enum SlotContents {
 }
 
 impl Stages<'_> {
-    /// What lies in the slots of a step, and whether it may go.
+    /// What is in the slots of a step, and whether it may be removed.
     fn in_slots(&self, at: usize) -> [(Slot, io::Result<SlotContents>); 3] {
         let action = &self.actions[at];
         let stage = &self.sites[action.site].stage;
         [Slot::Part(action.number), Slot::New(action.number), Slot::Old(action.number)].map(
             |slot| {
-                let lies = || -> io::Result<SlotContents> {
+                let contents = || -> io::Result<SlotContents> {
                     let entry = stage.look(slot)?.entry;
                     Ok(if entry == Entry::Absent {
                         SlotContents::Nothing
@@ -45,13 +45,13 @@ impl Stages<'_> {
                         SlotContents::OnlyCopy
                     })
                 };
-                (slot, lies())
+                (slot, contents())
             },
         )
     }
 
-    /// Empties and removes the stages. What lies there and is in the store (or was given up), or
-    /// stands at its place, goes; anything else stays, and is named.
+    /// Empties and removes the stages. Contents that are in the store, at their place, or discarded by
+    /// the user are removed; anything else stays and is reported.
     pub(in crate::rewind) fn clear(self, store: &dyn Store) -> StageLeftovers {
         let mut left = StageLeftovers { problems: Vec::new(), kept: self.clear_native(store) };
         let mut full = BTreeSet::new();
@@ -62,11 +62,13 @@ impl Stages<'_> {
             full.insert(action.site);
             left.problems.push(Problem { path: action.step.path.clone(), error });
         };
+        // Looked at again right before removal: a program that has a displaced file open may still write
+        // to it.
         let mut redundant: Vec<Vec<(&Action<'_>, Slot)>> = vec![Vec::new(); self.sites.len()];
-        let lying = look_at_all(self.actions.len(), |at| self.in_slots(at));
-        for (action, slots) in self.actions.iter().zip(lying) {
-            for (slot, lies) in slots {
-                match lies {
+        let all_contents = look_at_all(self.actions.len(), |at| self.in_slots(at));
+        for (action, slots) in self.actions.iter().zip(all_contents) {
+            for (slot, contents) in slots {
+                match contents {
                     Ok(SlotContents::Nothing) => {}
                     Ok(SlotContents::Redundant) => redundant[action.site].push((action, slot)),
                     Ok(SlotContents::OnlyCopy) => {
@@ -88,10 +90,11 @@ impl Stages<'_> {
         }
         let of_own_folder =
             |error: &io::Error| Problem { path: own_path(), error: plain_error(error) };
+        // The workspace's stage last: while it exists, recovery looks for the others.
         for (at, site) in self.sites.into_iter().enumerate().rev() {
-            let Site { root, stage } = site;
+            let StageSite { root, stage } = site;
             if full.contains(&at) || (at == 0 && !left.problems.is_empty()) {
-                // A power cut must not bring back the mark that says that nothing here is anybody's.
+                // A power cut must not bring back the mark, which says that the stage holds no user's file.
                 if let Err(error) = stage.sync() {
                     left.problems.push(of_own_folder(&error));
                 }

@@ -1,5 +1,5 @@
-//! Modes of folders: those that their owner may not write to are unlocked before anything else, and
-//! all get the modes they are to have when everything in them is done.
+//! Modes of folders: those that their owner may not write to are unlocked before anything else, and all
+//! get their final modes when everything in them is done.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,8 +15,8 @@ use crate::worktree::root::is_no_folder;
 use crate::worktree::write::set_folder_mode;
 
 impl<'a> Stages<'a> {
-    /// Lets the owner into the folders that are to be written to. One that is not the user's own
-    /// stays as it is: the steps in it will tell.
+    /// Makes the folders that will be written to writable for their owner. One that belongs to another
+    /// user stays as it is: the steps in it report the error.
     pub(super) fn unlock(&self) {
         let root = self.sites[0].root();
         for UnlockedFolder { path, mode } in self.unlocked {
@@ -26,7 +26,7 @@ impl<'a> Stages<'a> {
         }
     }
 
-    /// Deepest first: a folder's own mode may close the way to those in it. Those that not even their
+    /// Deepest first: a folder's own mode may block access to those in it. Folders that not even their
     /// owner can read afterwards come last, when everything in them has been verified.
     pub(super) fn set_folder_modes(&mut self, deep: &[usize], which: ModePass) {
         let is_of =
@@ -70,21 +70,20 @@ impl<'a> Stages<'a> {
         Ok(StepOutcome::Done)
     }
 
-    /// Gives an unlocked folder its mode back, unless its own step has given it another, or somebody
-    /// else.
+    /// Restores the mode of an unlocked folder, unless its own step or another program has set another one.
     fn lock(&mut self, folder: &UnlockedFolder, step: Option<&usize>) {
         let UnlockedFolder { path, .. } = folder;
         if step.is_some_and(|at| self.actions[*at].outcome == Some(StepOutcome::Done)) {
             return;
         }
-        // A step of its own may have made it what it was at first, by another way.
+        // A step of its own may have given it its original mode in another way.
         if step.is_none() && self.is_given_a_mode(path) {
             return;
         }
         self.left_open.extend(lock(self.sites[0].root(), folder));
     }
 
-    /// Whether a step that is done says which mode a folder has.
+    /// Whether a finished step sets the mode of a folder.
     fn is_given_a_mode(&self, path: &WorkPath) -> bool {
         let mut actions = self.actions.iter();
         actions.any(|action| {
@@ -108,14 +107,14 @@ pub(crate) fn is_closed(mode: u32) -> bool {
     mode & 0o500 != 0o500
 }
 
-/// Gives folders that were made readable their modes back, deepest first; what went wrong.
+/// Restores the modes of folders that were made readable, deepest first; returns what went wrong.
 pub(crate) fn lock_all(root: &Root, unlocked: &[UnlockedFolder]) -> Vec<Problem> {
     let mut unlocked: Vec<&UnlockedFolder> = unlocked.iter().collect();
     unlocked.sort_by_key(|folder| std::cmp::Reverse(folder.path.depth()));
     unlocked.into_iter().filter_map(|folder| lock(root, folder)).collect()
 }
 
-/// Lets the owner into a folder.
+/// Makes a folder accessible for its owner.
 pub(crate) fn open(root: &Root, folder: &UnlockedFolder) -> io::Result<()> {
     set_mode_of(root, &folder.path, folder.mode | 0o700)
 }

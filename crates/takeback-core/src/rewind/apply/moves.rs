@@ -17,13 +17,13 @@ use takeback_store::{Entry, Store};
 use super::{Stages, conflict, link_twin};
 use crate::rewind::receipt::StepOutcome;
 use crate::worktree::fingerprint::{Fingerprint, stat};
-use crate::worktree::look::Looked;
+use crate::worktree::look::LookResult;
 use crate::worktree::write::{
     Slot, is_unsupported, make_folder, remove_empty_folder, set_file_mode,
 };
 
 impl Stages<'_> {
-    /// Brings a file or link to its place.
+    /// Puts a file or link in its place.
     pub(super) fn put(&self, at: usize, store: &dyn Store) -> io::Result<StepOutcome> {
         let action = &self.actions[at];
         let (root, stage) = self.site(at);
@@ -32,8 +32,8 @@ impl Stages<'_> {
             return self.settle_displaced(at);
         }
         let moved_away = stage.look(Slot::Old(action.number))?.entry;
-        // Nothing at the path, and that is as it should be: it was empty before, its folder was removed to make
-        // room, or this step (before a crash, or without exchange) has moved the old file to `old-n`.
+        // Nothing at the path, as expected: it was empty before, its folder was removed to make room, or
+        // this step (before a crash, or without exchange) has moved the old file to `old-n`.
         let cleared = present == Entry::Absent
             && (action.step.present.is_dir()
                 || moved_away != Entry::Absent
@@ -48,7 +48,7 @@ impl Stages<'_> {
             set_file_mode(&folder, name, action.goal.mode().unwrap_or(0o600))?;
             return Ok(StepOutcome::Done);
         }
-        let Looked { entry: staged, fingerprint } = stage.look(Slot::New(action.number))?;
+        let LookResult { entry: staged, fingerprint } = stage.look(Slot::New(action.number))?;
         if staged != action.goal {
             // Not made yet (outside the workspace), lost in a power cut, or no longer the goal.
             match staged {
@@ -96,7 +96,7 @@ impl Stages<'_> {
         }
     }
 
-    /// Whether a file in the stage is a name of the file that the step's goal is to be linked with.
+    /// Whether a file in the stage is a hard link to the file that the step's goal is linked with.
     fn is_twin(&self, at: usize, fingerprint: Option<Fingerprint>) -> bool {
         let (root, _) = self.site(at);
         let Some(twin) = &self.actions[at].step.one_with else { return false };
@@ -135,6 +135,7 @@ impl Stages<'_> {
             stage.exchange(new, self.parent(at)?, name)?;
             return Ok(conflict());
         }
+        // `old-n` is filled by a move without exchange, perhaps before a crash.
         if action.knows(&stage.look(old)?.entry) {
             return Ok(StepOutcome::Done);
         }
@@ -165,6 +166,7 @@ impl Stages<'_> {
                 _ => stage.take_away(slot, self.parent(at)?, action.path.file_name())?,
             }
         }
+        // Looked at only now that it is in the stage: before the move another program could still save it.
         if stage.look(slot)?.entry == action.step.present {
             Ok(StepOutcome::Done)
         } else {
@@ -205,6 +207,7 @@ impl Stages<'_> {
         if present == Entry::Absent || present == action.goal {
             return Ok(StepOutcome::Done);
         }
+        // Never recursive: the kernel refuses a folder into which another program has put something.
         match remove_empty_folder(self.parent(at)?, action.path.file_name()) {
             Ok(()) => Ok(StepOutcome::Done),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(StepOutcome::Done),

@@ -5,15 +5,15 @@
 
 use takeback_store::{Entry, RewindId, Store};
 
-use super::{Action, CHANGED_WHILE_RUNNING, Note, Site, SiteRoot, Slot, Stages};
+use super::{Action, CHANGED_WHILE_RUNNING, Note, SiteRoot, Slot, StageSite, Stages};
 use crate::progress::Counter;
 use crate::rewind::native::{NativePath, entry_at};
 use crate::rewind::plan::{Plan, Step, Verdict};
 use crate::worktree::Root;
 use crate::worktree::write::{Stage, StageError};
 
-/// After a native restore: every native path that is neither what it was nor the plan's goal becomes what
-/// it was. If one cannot, the plan's own steps find it in conflict.
+/// After a native restore: every native path that is neither what it was nor the plan's goal gets its old
+/// entry back. If that fails, the plan's own steps report a conflict.
 pub(in crate::rewind) fn put_back_native(
     root: &Root,
     store: &dyn Store,
@@ -21,19 +21,19 @@ pub(in crate::rewind) fn put_back_native(
     id: RewindId,
 ) -> Result<(), StageError> {
     let stage = Stage::open_promised(root, id)?;
-    let strays = plan.named.iter().enumerate().filter_map(|(at, named)| {
+    let unrestored_native_paths = plan.named.iter().enumerate().filter_map(|(at, named)| {
         let now = entry_at(root, &named.path);
         let goal = goal_of(plan, named);
         let will_be_folder = now.is_dir() && goal.as_ref().is_some_and(Entry::is_dir);
         let is_known = now == named.present || Some(&now) == goal.as_ref() || will_be_folder;
         (!is_known).then(|| (at, back_to(named, now)))
     });
-    put_back(root, store, plan, stage, &strays.collect::<Vec<_>>());
+    put_back(root, store, plan, stage, &unrestored_native_paths.collect::<Vec<_>>());
     Ok(())
 }
 
-/// After a crash: what the native restore wrote cannot be told from a later save, so it is left. Only where
-/// [`put_back_native`] had emptied a path and not filled it yet, that is finished.
+/// After a crash: what the native restore wrote cannot be distinguished from a later save, so it is left.
+/// Only paths that [`put_back_native`] had emptied and not filled again are finished.
 pub(in crate::rewind) fn resume_native(
     root: &Root,
     store: &dyn Store,
@@ -97,15 +97,15 @@ fn put_back(root: &Root, store: &dyn Store, plan: &Plan, stage: Stage, steps: &[
         unlocked: &plan.unlocked,
         left_open: Vec::new(),
         native: &[],
-        sites: vec![Site { root: SiteRoot::Workspace(root), stage }],
+        sites: vec![StageSite { root: SiteRoot::Workspace(root), stage }],
     };
-    stages.apply(store, Counter::nobodys());
-    stages.verify(Counter::nobodys());
+    stages.apply(store, Counter::disabled());
+    stages.verify(Counter::disabled());
 }
 
 impl Stages<'_> {
     /// The native paths without a step of their own that are not as they were.
-    pub(in crate::rewind) fn strays(&self) -> Vec<Note> {
+    pub(in crate::rewind) fn unrestored_native_paths(&self) -> Vec<Note> {
         let root = self.sites[0].root();
         let has_step = |named: &NativePath| {
             self.actions.binary_search_by(|action| action.step.path.cmp(&named.path)).is_ok()
@@ -144,8 +144,8 @@ impl Stages<'_> {
                 });
                 let what = match cleared {
                     Ok(true) => continue,
-                    Ok(false) => "what stood there after the agent's own restore is kept as",
-                    Err(_) => "this could not be cleared away:",
+                    Ok(false) => "the contents after the agent's own restore are kept as",
+                    Err(_) => "could not be removed:",
                 };
                 let reason = format!("{what} {}", stage.place_of(slot));
                 kept.push(Note { path: named.path.clone(), reason });

@@ -17,8 +17,9 @@ use crate::worktree::write::sync_all;
 const SYNCED_AT_ONCE: usize = 512;
 
 impl Stages<'_> {
-    /// Makes what was done durable, reads it back, and returns what became of each action.
+    /// Makes what was done durable, reads it back, and returns the outcome of each action.
     pub(in crate::rewind) fn verify(&mut self, counter: Counter<'_>) -> Vec<StepOutcome> {
+        // Sync first, so that a step that reads back as done is also durable.
         self.sync_folders();
         self.read_back(counter);
         // Last: not even their owner can look into these afterwards.
@@ -29,7 +30,7 @@ impl Stages<'_> {
         outcomes.map(|outcome| outcome.unwrap_or(StepOutcome::Done)).collect()
     }
 
-    /// Makes durable what was done. If that fails it is done all the same, and not confirmed.
+    /// Makes durable what was done. If that fails, the step stays done but is not confirmed.
     fn sync_folders(&mut self) {
         let folders: BTreeSet<(usize, &[u8])> = self
             .actions
@@ -72,8 +73,7 @@ impl Stages<'_> {
         }
     }
 
-    /// A step that failed when its goal was already in place has happened: what is said of it, and what
-    /// the log has, is that.
+    /// A step that failed although its goal is in place has happened: the receipt and the log must say so.
     fn accept_late_failures(&mut self) {
         for at in 0..self.actions.len() {
             let action = &self.actions[at];
@@ -106,7 +106,7 @@ impl Stages<'_> {
                 Ok(_) => {
                     Ok(StepOutcome::Conflict("it was changed right after the rewind".to_owned()))
                 }
-                // It was put there; it only cannot be read back now.
+                // It was placed; it only cannot be read back now.
                 Err(error) => Ok(StepOutcome::Unconfirmed(plain_error(&error))),
             };
             self.actions[at].outcome = Some(match outcome {

@@ -1,5 +1,5 @@
-//! Separates changes of two sides that touch in the base. The hunks of one region come in; what each
-//! of them puts where goes out, in the order of the base. Refuses hunks that overlap, and hunks that
+//! Separates changes of two sides that touch in the base. In: the hunks of one region. Out: what each of
+//! them puts where, in the order of the base. Refuses hunks that overlap, and hunks that
 //! repeated lines make unclear: a conflict is better than a line that is lost, doubled or misplaced.
 
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ pub(super) struct Replacement<'a> {
     pub(super) text: &'a [u8],
 }
 
-/// What becomes of a region, or nothing if it is a conflict. `here` has the numbers of each side's
+/// The replacements in a region, or nothing if it is a conflict. `here` has the numbers of each side's
 /// hunks in the region. Swapping the sides does not change the answer.
 pub(super) fn separate<'a>(
     base: &Text,
@@ -94,8 +94,8 @@ fn unclear(first: &Change, second: &Change) -> bool {
     }
 }
 
-/// A person may have put back by hand a line that the agent had removed, next to what the agent wrote
-/// instead. To apply both hunks would give that line twice. Blank lines do no harm.
+/// A person may have restored a line that the agent had removed, next to what the agent wrote instead.
+/// Applying both hunks would give that line twice. Blank lines do no harm.
 fn both_add_a_line(first: &Change, second: &Change) -> bool {
     let lines: HashSet<&u32> = first.added().iter().collect();
     zip(second.hunk.after.clone(), second.added()).any(|(at, line)| {

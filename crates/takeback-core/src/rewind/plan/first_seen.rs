@@ -1,5 +1,5 @@
-//! Names that came into sight after a moment: new ones in ignored folders, and ones that were not covered
-//! before. A rewind cannot tell whose they are; they stay, and the receipt says so.
+//! Names that were first seen after a moment: new ones in ignored folders, and ones that were not covered
+//! before. Their author is unknown to a rewind; they stay, and the receipt says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,15 +13,15 @@ use crate::history::PathHistory;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstSighting {
     /// The outermost folder that is itself one of them, or else the folder that holds them. A file at the
-    /// top of the workspace is by itself.
+    /// top of the workspace is listed itself.
     pub path: WorkPath,
     /// Whether `path` is a folder.
     pub folder: bool,
-    /// How many files are meant.
+    /// How many files.
     pub names: usize,
 }
 
-/// Of every path changed since, those that only came into sight.
+/// Of every path changed since, those that were only seen for the first time.
 pub(super) fn of_histories(histories: &[PathRuns], present: &DiskState) -> Vec<FirstSighting> {
     let now = |one: &PathRuns| present.entries.get(&one.path).unwrap_or(one.at_end()).clone();
     let came = histories.iter().filter(|one| is_first_sight(one.at_start(), &one.runs[0].author));
@@ -29,7 +29,7 @@ pub(super) fn of_histories(histories: &[PathRuns], present: &DiskState) -> Vec<F
     fold(came.iter().map(|(path, entry)| (*path, entry)))
 }
 
-/// Of paths with their changes, those that only came into sight.
+/// Of paths with their changes, those that were only seen for the first time.
 #[must_use]
 pub fn of_changes(histories: &[PathHistory]) -> Vec<FirstSighting> {
     let came = histories
@@ -42,7 +42,7 @@ fn is_first_sight(before: &Entry, author: &Author) -> bool {
     *before == Entry::Unknown && *author == Author::Human
 }
 
-/// Folds names by folder. What is gone is left out.
+/// Groups names by folder. Names that are gone are left out.
 fn fold<'a>(came: impl Iterator<Item = (&'a WorkPath, &'a Entry)>) -> Vec<FirstSighting> {
     let (mut folders, mut files) = (BTreeSet::new(), Vec::new());
     for (path, entry) in came {

@@ -1,4 +1,4 @@
-//! The folders of a plan: what comes back needs them, and one that goes must be empty.
+//! The folders of a plan: a restored entry needs its folders, and a removed folder must be empty.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,7 +7,7 @@ use takeback_store::{Entry, WorkPath};
 use super::{DiskState, Plan, Step, UnlockedFolder, Verdict};
 use crate::worktree::scope::OWN_FOLDER;
 
-/// Makes the plan possible: what comes back needs its folders, and a folder goes only when empty.
+/// Makes the plan possible: a restored entry needs its folders, and a folder is removed only if empty.
 pub(super) fn make_room(plan: &mut Plan, present: &DiskState) {
     add_missing_folders(plan, present);
     keep_full_folders(plan, present);
@@ -16,7 +16,7 @@ pub(super) fn make_room(plan: &mut Plan, present: &DiskState) {
 fn add_missing_folders(plan: &mut Plan, present: &DiskState) {
     let mut place: BTreeMap<WorkPath, usize> =
         plan.steps.iter().enumerate().map(|(at, step)| (step.path.clone(), at)).collect();
-    // Folders that are there or planned, and so are those around them.
+    // Folders that exist or are planned, and so are their parents.
     let mut ready: HashSet<WorkPath> = HashSet::new();
     for at in 0..plan.steps.len() {
         let step = &plan.steps[at];
@@ -39,7 +39,7 @@ fn add_missing_folders(plan: &mut Plan, present: &DiskState) {
             continue;
         }
         ready.extend(folders.iter().cloned());
-        // The one that the stage is in is there as long as anything is placed.
+        // Takeback's own folder exists while anything is placed: the stage is in it.
         for folder in folders.into_iter().filter(|folder| folder.as_bytes() != OWN_FOLDER) {
             let planned = place.get(&folder).copied();
             if there(plan, &folder, planned.as_ref()).is_dir() {
@@ -64,7 +64,7 @@ fn add_missing_folders(plan: &mut Plan, present: &DiskState) {
 
 const NOT_EMPTY: &str = "something else is in it";
 
-/// Deepest first: what stays in a folder keeps it, and the folders around it.
+/// Deepest first: an entry that stays keeps its folder and the folders above it.
 fn keep_full_folders(plan: &mut Plan, present: &DiskState) {
     let place: BTreeMap<WorkPath, usize> =
         plan.steps.iter().enumerate().map(|(at, step)| (step.path.clone(), at)).collect();
@@ -100,7 +100,8 @@ fn keep_full_folders(plan: &mut Plan, present: &DiskState) {
     }
 }
 
-/// Finds the folders in which something comes, goes or is replaced, and whose owner may not do that.
+/// Finds the folders in which something is created, removed or replaced, and that their owner may not
+/// write to.
 pub(super) fn unlock_folders(plan: &mut Plan, present: &DiskState) {
     const WRITE: u32 = 0o700;
     const SEARCH: u32 = 0o100;

@@ -8,8 +8,8 @@ use super::{DiskState, Plan};
 use crate::worktree::fingerprint::links_of;
 use crate::worktree::root::Root;
 
-/// Only names that will have the same bytes and mode: nobody's save is lost by it. A name that stays
-/// as it is takes the others in; else the first one that comes does.
+/// Only for names that will have the same bytes and mode, so no save is lost. The others are linked to a name
+/// that stays as it is, else to the first one that is placed.
 pub(super) fn keep_links(plan: &mut Plan, present: &DiskState) {
     for names in &present.linked {
         let mut anchors: HashMap<Entry, &WorkPath> = HashMap::new();
@@ -34,7 +34,7 @@ pub(super) fn keep_links(plan: &mut Plan, present: &DiskState) {
     }
 }
 
-/// Marks the steps that part a file from a name that is not known: that name keeps what stands there now.
+/// Marks the steps that separate a file from an unknown name: that name keeps the present contents.
 /// `linked`: the names that are known to be one file.
 pub(in crate::rewind) fn mark_links_elsewhere(
     plan: &mut Plan,

@@ -1,4 +1,4 @@
-//! Names that belong together: what the agent moved, and somebody then changed at its new name.
+//! Files that the agent renamed and that were then changed under the new name.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::{Plan, Verdict};
 
 /// A file that vanished and one that appeared with the same bytes in the same call were one file. If
 /// the old name is restored and the new one has to stay, the new one's reason names the old one.
-pub(super) fn tell_renames(plan: &mut Plan, histories: &[PathRuns]) {
+pub(super) fn explain_renames(plan: &mut Plan, histories: &[PathRuns]) {
     let restored: Vec<&WorkPath> = plan
         .steps
         .iter()
@@ -17,7 +17,7 @@ pub(super) fn tell_renames(plan: &mut Plan, histories: &[PathRuns]) {
         .collect();
     let mut vanished: HashMap<(Digest, &Author), Vec<&WorkPath>> = HashMap::new();
     for history in histories {
-        // A change by which a file comes or goes is a run of its own.
+        // A change that creates or removes a file is a run of its own.
         for run in &history.runs {
             if let Some(digest) = worth_matching(&run.before)
                 && run.after == Entry::Absent
@@ -50,7 +50,7 @@ pub(super) fn tell_renames(plan: &mut Plan, histories: &[PathRuns]) {
     }
 }
 
-/// The bytes by which a file is known again: empty files are all the same.
+/// The contents by which a renamed file is recognised. Not for empty files, which are all equal.
 fn worth_matching(entry: &Entry) -> Option<Digest> {
     match entry {
         Entry::File { digest, size, .. } if *size > 0 => Some(*digest),

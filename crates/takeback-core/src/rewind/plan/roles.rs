@@ -1,5 +1,5 @@
-//! What each run of changes of a path is to a plan: to be taken back, in doubt, someone else's, or
-//! without effect.
+//! The role of each run of changes of a path in a plan: taken back, unclear, another author's, or without
+//! effect.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::{Aim, Sources};
 use crate::exchange::imported::is_imported;
 use crate::rewind::request::{AmbiguousPolicy, RewindScope};
 
-/// What a change is to a plan.
+/// The role of a change in a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// To be taken back.
@@ -21,8 +21,7 @@ pub(super) enum Role {
     Ambiguous,
     /// Another author's.
     Other,
-    /// No change of anybody: a rewind that stands, an import, a first sight, or a return to what stood
-    /// there before.
+    /// No author's edit: a rewind in effect, an import, a first sighting, or a return to an earlier entry.
     Neutral,
     /// Taken back already.
     Dead,
@@ -32,8 +31,8 @@ pub(super) enum Role {
 pub(super) struct Roles {
     /// One for each run of the history.
     pub(super) of: Vec<Role>,
-    /// What others did before the aim's moment, which a rewind took back together with what comes back
-    /// now. It stays taken back. Oldest first.
+    /// Other authors' changes before the aim's moment that a rewind took back together with what is
+    /// restored now. They stay taken back. Oldest first.
     pub(super) stays_taken: Vec<EarlierRun>,
 }
 
@@ -60,8 +59,8 @@ pub(super) fn roles(
     roles_with(history, &with_returns(history, points), aim, policy, sources)
 }
 
-/// Whether something of the path may have to be taken back, whatever a look at it will show. What was
-/// brought to nothing may have come back: a stash that was popped.
+/// Whether a change of the path may have to be taken back, whatever a look will show. A change that was
+/// undone may be back: a popped stash.
 pub(super) fn may_be_taken(
     history: &PathRuns,
     aim: &Aim,
@@ -101,7 +100,7 @@ fn roles_with(
             if is_sure { Role::Take } else { Role::Ambiguous }
         }
         (author, _) if is_imported(author) => Role::Neutral,
-        // Nothing changed: it came into sight.
+        // Nothing changed: it was seen for the first time.
         _ if run.before == Entry::Unknown => Role::Neutral,
         _ => Role::Other,
     };
@@ -113,17 +112,17 @@ fn roles_with(
     Ok(Roles { of, stays_taken })
 }
 
-/// What later rewinds and returns make of a path's changes.
+/// The effect of later rewinds and returns on a path's changes.
 #[derive(Default)]
 struct Effects {
-    /// The changes that a later rewind, or a return to what stood there before, took the effect of.
+    /// The changes that a later rewind, or a return to an earlier entry, cancelled.
     dead: HashSet<Seq>,
-    /// Rewinds that are to be taken back: they cancel nothing. And what these took back of others'
-    /// since the aim's moment, which stays taken back.
+    /// Rewinds that are taken back: they cancel nothing. And other authors' changes since the aim's
+    /// moment that these rewinds took back, which stay taken back.
     taken: HashSet<Seq>,
-    /// Stretches that bring back what stood there before.
+    /// Blocks that return to an earlier entry.
     returns: HashSet<usize>,
-    /// What the rewinds took back that had its effect at the aim's moment.
+    /// Changes that the rewinds took back and that were in effect at the aim's moment.
     stood_before: BTreeMap<Seq, Change>,
 }
 
@@ -151,7 +150,7 @@ impl Effects {
                 }
                 _ => effects.dead.extend(&first.cancels),
             }
-            // Taken back itself, it brings nothing back.
+            // A block that is taken back itself restores nothing.
             if !block.back_over.is_empty() && !effects.taken.contains(&last.seqs[0]) {
                 let between = &history.runs[block.back_over.clone()];
                 effects.dead.extend(between.iter().flat_map(|run| &run.seqs));
@@ -197,13 +196,13 @@ fn is_in_doubt(run: &ChangeRun) -> bool {
 #[derive(Debug, Clone)]
 struct Block {
     own: Range<usize>,
-    /// The runs before it that it takes the effect of by bringing back what stood there: a
-    /// `git stash`, a switch of branches, the agent's own restore. It holds nothing new, so it is no edit.
+    /// The earlier runs that it cancels by returning to an earlier entry: a `git stash`, a branch switch,
+    /// the agent's own restore. It has nothing new, so it is not an edit.
     back_over: Range<usize>,
 }
 
-/// What stood there counts at points and where the author changes, and nowhere else: between those,
-/// retention makes one change of several, and a plan must not depend on whether it has.
+/// Only entries at points and where the author changes count as earlier entries: between those, retention may
+/// fold changes, and a plan must not depend on whether it did.
 fn with_returns(history: &PathRuns, points: &BTreeSet<Seq>) -> Vec<Block> {
     let is_known = |entry: &Entry| !matches!(entry, Entry::Unknown | Entry::NotCaptured { .. });
     let mut stood: HashMap<&Entry, usize> = HashMap::new();
@@ -222,8 +221,8 @@ fn with_returns(history: &PathRuns, points: &BTreeSet<Seq>) -> Vec<Block> {
     with_returns
 }
 
-/// A person decides for all. What an agent may have done counts only where nothing of anyone else's
-/// goes: a `git checkout` that destroys a person's edit has to be taken back.
+/// A person may return over any author's work. A return by an agent counts only if it removes no other
+/// author's work: a `git checkout` that destroys a person's edit has to be taken back.
 fn may_return(by: &ChangeRun, between: &[ChangeRun]) -> bool {
     let is_of_same = |other: &ChangeRun| {
         let sessions = other.author.sessions();
@@ -279,8 +278,8 @@ fn is_one_author(a: &ChangeRun, b: &ChangeRun) -> bool {
     }
 }
 
-/// Whether a rewind that came after the point took back something of the chosen sessions from before
-/// it: at the point that stood, so going there takes the rewind back, as far as it concerns them.
+/// Whether a rewind after the point took back work of the selected sessions from before it. At the point that
+/// work was in effect, so going there takes the rewind back, as far as it concerns them.
 fn is_reopened(
     rewind: &ChangeRun,
     at: Seq,
@@ -291,7 +290,7 @@ fn is_reopened(
     concern(earlier, scope, sources)
 }
 
-/// Of what a rewind took back, the changes up to `at` that had their effect then.
+/// Of the changes that a rewind took back, those up to `at` that were in effect then.
 fn stood_at(
     at: Seq,
     path: &WorkPath,
@@ -312,8 +311,8 @@ fn stood_at(
     Ok(stood)
 }
 
-/// Of changes from before the point, those that are someone else's work. Neighbours go together:
-/// retention may have made one change of them.
+/// Of changes from before the point, those by other authors. Neighbours are grouped: retention may have
+/// folded them.
 fn others_work(stood: BTreeMap<Seq, Change>, scope: &RewindScope) -> Vec<EarlierRun> {
     let mut runs: Vec<EarlierRun> = Vec::new();
     let mut goes_on = false;
@@ -334,14 +333,14 @@ fn others_work(stood: BTreeMap<Seq, Change>, scope: &RewindScope) -> Vec<Earlier
     runs
 }
 
-/// Whether someone wrote it: no rewind, no import, no first sight.
+/// Whether it is an edit: no rewind, no import, no first sighting.
 fn is_work(author: &Author, before: &Entry) -> bool {
     let is_written =
         matches!(author, Author::Human | Author::Agent { .. } | Author::Ambiguous { .. });
     is_written && *before != Entry::Unknown
 }
 
-/// Whether any of these cancelled changes was, at the bottom, by any of `whose`.
+/// Whether any of these cancelled changes was originally by one of the scope's sessions.
 fn concern(
     cancelled: Vec<Seq>,
     scope: &RewindScope,
@@ -349,7 +348,7 @@ fn concern(
 ) -> Result<bool, StoreError> {
     let mut open = cancelled;
     while let Some(seq) = open.pop() {
-        // One that retention has dropped: its author is not known any more.
+        // Retention has dropped it: its author is no longer known.
         let Some(change) = sources.change(seq)? else { continue };
         if scope.includes(&change.author) {
             return Ok(true);

@@ -1,7 +1,7 @@
-//! Set-id and sticky bits: a file that is made anew does not get them.
+//! Set-id and sticky bits: a newly made file does not get them.
 //!
-//! The new file belongs to whoever runs the rewind, so the same bits would grant something else than
-//! they did. A file that keeps its bytes is the same file and keeps the bits that it has.
+//! The new file belongs to the user who runs the rewind, so the same bits would grant different rights. A
+//! file that keeps its bytes is the same file and keeps its bits.
 
 use takeback_store::Entry;
 
@@ -9,7 +9,7 @@ use super::{Step, Verdict};
 
 const SPECIAL: u32 = 0o7000;
 
-/// `to`, without the bits that cannot be given to what now is `present`.
+/// `to`, without the bits that cannot be set on what is `present` now.
 pub(super) fn givable(to: &Entry, present: &Entry) -> Entry {
     match (to, present) {
         (Entry::File { digest, size, mode }, present) => {
@@ -23,7 +23,7 @@ pub(super) fn givable(to: &Entry, present: &Entry) -> Entry {
     }
 }
 
-/// The bits that a step leaves away, in words.
+/// The bits that a step does not restore, in words.
 pub(crate) fn dropped_bits(step: &Step) -> Option<String> {
     let (Verdict::Restore { to } | Verdict::Merge { to }) = &step.verdict else { return None };
     let lacking = to.mode()? & !step.goal()?.mode()?;
@@ -39,7 +39,7 @@ pub(crate) fn dropped_bits(step: &Step) -> Option<String> {
     }
 }
 
-/// Why a step has nothing to do after all: what is not as it was are only bits that are not given.
+/// Why a step has nothing to do after all: only bits that are not restored differ.
 pub(super) fn only_bits_are_gone(step: &Step) -> Option<String> {
     let bits = dropped_bits(step).filter(|_| step.goal().as_ref() == Some(&step.present))?;
     let (are, they) = if bits.ends_with('s') { ("are", "those are") } else { ("is", "that is") };

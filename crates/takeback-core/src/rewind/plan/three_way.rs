@@ -1,4 +1,4 @@
-//! Taking one run of changes out of what stands there: content, mode and kind each for itself.
+//! Takes one run of changes out of the present entry: content, mode and kind separately.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ impl Texts<'_> {
     }
 }
 
-/// Takes the step from `theirs` to `base` out of `ours`: content, mode and kind each for itself.
+/// Takes the step from `theirs` to `base` out of `ours`: content, mode and kind separately.
 pub(super) fn merge_entry(
     base: &Entry,
     ours: &Entry,
@@ -41,7 +41,7 @@ pub(super) fn merge_entry(
     texts: &mut Texts<'_>,
 ) -> Result<Merged, StoreError> {
     let clean = |entry: &Entry| Merged::Clean(entry.clone());
-    // It is as it was: no matter what it was in between.
+    // It is as it was: the entries in between do not matter.
     if ours == theirs && theirs.is_restorable() {
         return Ok(clean(theirs));
     }

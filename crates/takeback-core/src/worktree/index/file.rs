@@ -16,9 +16,9 @@ use self::codec::{
     Input, PRINT, flag, get_linked, linked_bytes, put_bytes, put_fingerprint, put_known, tag,
     write_print,
 };
-use self::delta::{Appended, FRONT, deltas_of, lengths_of};
 pub(super) use self::delta::{Delta, FolderDelta};
-use super::{Folder, Linked};
+use self::delta::{EncodedDelta, FRONT, deltas_of, lengths_of};
+use super::{Folder, LinkedNames};
 
 pub(super) const MAGIC: &[u8] = b"takeback index 1\n";
 
@@ -37,10 +37,11 @@ const CHECKSUM: usize = 8;
 pub(super) struct Heading {
     pub(super) stamp: Seq,
     pub(super) scope: u64,
-    pub(super) linked: Vec<Linked>,
+    pub(super) linked: Vec<LinkedNames>,
 }
 
-/// A whole file of these blocks, as they are, and these folders: each by path, and none in both.
+/// A whole file from old blocks, copied as they are, and new folders. Both are sorted by path, and no
+/// path is in both: the blocks in the file must be sorted, because they are found by binary search.
 pub(super) fn encode<'a>(
     heading: &Heading,
     old: impl Iterator<Item = Block<'a>>,
@@ -51,6 +52,7 @@ pub(super) fn encode<'a>(
     out.extend_from_slice(&heading.stamp.0.to_le_bytes());
     out.extend_from_slice(&heading.scope.to_le_bytes());
     put_bytes(&mut out, &linked_bytes(&heading.linked));
+    // The length of the whole file, and a checksum of the heading: both are filled in at the end.
     let length_at = out.len();
     out.extend_from_slice(&[0; 8 + CHECKSUM]);
     let body = out.len();
@@ -116,23 +118,26 @@ fn flags(folder: &Folder) -> u8 {
     flag(folder.listed, LISTED) | flag(folder.repository, REPOSITORY) | flag(folder.hidden, HIDDEN)
 }
 
-/// Detects torn writes and bad disks. Not a defence: a process that can write here can write the store.
+/// Detects torn writes and bad disks. Not a defence: a process that can write here can also write to the
+/// store.
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
     XxHash3_64::oneshot(bytes).to_le_bytes()
 }
 
 /// A decoded file.
-pub(super) struct Decoded {
+pub(super) struct DecodedIndex {
     pub(super) heading: Heading,
     pub(super) base: Base,
     /// Folders assembled from a block and its deltas.
     pub(super) over: HashMap<Vec<u8>, Option<Arc<Folder>>>,
-    /// The file ends with the last delta: only then may another one be appended. A torn delta would hide
-    /// everything behind it.
+    /// Whether the file ends with an intact delta: only then may another one be appended. Reading stops
+    /// at a torn delta, which would hide everything behind it.
     pub(super) is_whole: bool,
 }
 
-pub(super) fn decode(bytes: Vec<u8>) -> Option<Decoded> {
+/// `None`: damaged, or another format. Any length in the file may be wrong, so nothing is sliced
+/// unchecked. Blocks are not parsed here: one that is malformed despite its checksum counts as unknown.
+pub(super) fn decode(bytes: Vec<u8>) -> Option<DecodedIndex> {
     let (mut heading, body, length) = heading_of(&bytes)?;
     let (blocks_and_table, checksum) = bytes.get(body..length)?.split_last_chunk::<CHECKSUM>()?;
     if self::checksum(blocks_and_table) != *checksum {
@@ -150,10 +155,10 @@ pub(super) fn decode(bytes: Vec<u8>) -> Option<Decoded> {
     heading.follow(&deltas);
     let mut base = Base { file_length: length as u64, blocks, bytes };
     let over = base.follow(deltas.into_iter().map(|delta| delta.folders))?;
-    Some(Decoded { heading, base, over, is_whole })
+    Some(DecodedIndex { heading, base, over, is_whole })
 }
 
-/// The heading as it was first written, where the blocks begin, and where what follows them ends.
+/// The heading without its deltas, where the blocks begin, and where the first delta begins.
 fn heading_of(bytes: &[u8]) -> Option<(Heading, usize, usize)> {
     let linked_length = u32::from_le_bytes(*bytes.get(HEAD..)?.first_chunk()?) as usize;
     let body = (HEAD + 4 + 8 + CHECKSUM).checked_add(linked_length)?;
@@ -170,8 +175,8 @@ fn heading_of(bytes: &[u8]) -> Option<(Heading, usize, usize)> {
 }
 
 impl Heading {
-    /// After these deltas.
-    fn follow(&mut self, deltas: &[Appended]) {
+    /// Applies deltas.
+    fn follow(&mut self, deltas: &[EncodedDelta]) {
         for delta in deltas {
             (self.stamp, self.scope) = (delta.stamp, delta.scope);
             if let Some(linked) = &delta.linked {
@@ -181,7 +186,8 @@ impl Heading {
     }
 }
 
-/// Reads only the heading of a file and of its deltas.
+/// Reads only the heading of a file and those of its deltas. The folders' checksums are not verified:
+/// they do not concern the headings.
 pub(super) fn read_heading(file: &std::fs::File) -> Option<Heading> {
     use std::os::unix::fs::FileExt as _;
     let mut start = vec![0; HEAD + 4];
@@ -205,7 +211,7 @@ pub(super) fn read_heading(file: &std::fs::File) -> Option<Heading> {
         }
         let mut head = vec![0; head];
         file.read_exact_at(&mut head, at + FRONT as u64).ok()?;
-        let Some(delta) = Appended::of(&front, &head) else { break };
+        let Some(delta) = EncodedDelta::of(&front, &head) else { break };
         heading.follow(&[delta]);
         at = end;
     }

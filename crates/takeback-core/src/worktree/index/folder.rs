@@ -1,24 +1,24 @@
-//! What the index knows of one folder and the names in it.
+//! What the index knows about one folder and the names in it.
 
 use takeback_store::Entry;
 
 use crate::worktree::fingerprint::Fingerprint;
 use crate::worktree::scope::OutReason;
 
-/// What is known of the names in one folder.
+/// The known names of one folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Folder {
     /// The last scan read all its names: one that is not among `children` was absent then.
     pub listed: bool,
-    /// It could not be read since a scan that read all its names: what is found in it that is not among
-    /// `children` came after that scan.
+    /// It was unreadable after a scan that had read all its names: a name that is not among `children`
+    /// was created after that scan.
     pub hidden: bool,
-    /// Its own, from before its names were read: as long as it is the same, so are the names. None:
-    /// they must be read again.
+    /// Its own, taken before its names were read: while it is the same, so are the names. None: they must
+    /// be read again.
     pub fingerprint: Option<Fingerprint>,
     /// It holds a `.git`.
     pub repository: bool,
-    /// That of the repository's own rules, which are no entry (`.git/info/exclude`).
+    /// The fingerprint of the repository's own rules (`.git/info/exclude`), which are not an entry.
     pub excludes: Option<Fingerprint>,
     /// By name.
     pub children: Vec<Child>,
@@ -27,27 +27,27 @@ pub struct Folder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Child {
     pub name: Box<[u8]>,
-    pub known: Known,
+    pub known: KnownName,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownName {
     Entry {
         entry: Entry,
         /// None: it must be looked at.
         fingerprint: Option<Fingerprint>,
-        /// Ignored, and in scope for being small.
+        /// Ignored, but covered because it is small.
         precious: bool,
     },
-    /// It stood there and was out of scope: what it was before it comes into scope is unknown.
+    /// It exists and is out of scope. If it comes into scope, its earlier contents are unknown.
     Skipped {
         why: OutReason,
-        /// Of a file that might come into scope by becoming another.
+        /// The fingerprint of a file that may come into scope if it changes.
         fingerprint: Option<Fingerprint>,
     },
 }
 
-impl Known {
+impl KnownName {
     #[must_use]
     pub fn is_skipped(&self) -> bool {
         matches!(self, Self::Skipped { .. })
@@ -60,13 +60,13 @@ impl Known {
             if reason.covers_folder())
     }
 
-    /// What is known not to have been read, and what is in it.
+    /// Whether it, and what is in it, could not be read.
     #[must_use]
     pub fn is_unreadable(&self) -> bool {
         matches!(self, Self::Entry { entry, .. } if entry.is_unreadable())
     }
 
-    /// Why it is not covered, nor what is in it.
+    /// Why it, and what is in it, is not covered.
     pub(crate) fn left_out(&self) -> Option<OutReason> {
         match self {
             Self::Skipped { why, .. } => Some(*why),
@@ -84,26 +84,26 @@ impl Known {
 
 impl Folder {
     #[must_use]
-    pub fn child(&self, name: &[u8]) -> Option<&Known> {
+    pub fn child(&self, name: &[u8]) -> Option<&KnownName> {
         let at = self.children.binary_search_by(|child| (*child.name).cmp(name)).ok()?;
         Some(&self.children[at].known)
     }
 
-    /// What was known of a folder whose names could not be read.
+    /// The same folder after its names could not be read.
     #[must_use]
     pub fn unread(&self) -> Self {
         Self { listed: false, fingerprint: None, ..self.clone() }
     }
 
-    /// Whether names in it were passed over, or left as a whole.
+    /// Whether it has skipped names, or folders that are recorded as one path.
     pub(crate) fn has_skipped(&self) -> bool {
         self.children.iter().any(|child| child.known.left_out().is_some())
     }
 
-    /// How large the ignored files in it are that are kept all the same.
+    /// The total size of the ignored files in it that are covered.
     pub(crate) fn precious_bytes(&self) -> u64 {
         let size = |child: &Child| match child.known {
-            Known::Entry { entry: Entry::File { size, .. }, precious: true, .. } => size,
+            KnownName::Entry { entry: Entry::File { size, .. }, precious: true, .. } => size,
             _ => 0,
         };
         self.children.iter().map(size).fold(0, u64::saturating_add)

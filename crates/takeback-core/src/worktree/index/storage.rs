@@ -13,7 +13,7 @@ use std::thread::Builder;
 use takeback_store::{Seq, Store, StoreError, WorkPath, disk};
 
 use super::file::{self, Delta, FolderDelta, Heading};
-use super::{Index, Linked, Saved};
+use super::{Index, IndexFile, LinkedNames};
 use crate::worktree::fingerprint::{Fingerprint, stat_open};
 
 /// Deltas may grow to this size or to a quarter of the file; then the file is replaced.
@@ -50,13 +50,15 @@ impl Index {
 
     /// Whether it equals the file and is worth keeping in memory.
     pub(crate) fn is_kept_in(&self, file: &Path) -> bool {
-        let is_saved = |saved: &Saved| {
+        let is_saved = |saved: &IndexFile| {
             let stat = File::open(file).and_then(|file| stat_open(&file));
             stat.is_ok_and(|stat| stat.fingerprint == saved.fingerprint)
         };
         self.unsaved.is_empty() && !self.is_loose() && self.saved.as_ref().is_some_and(is_saved)
     }
 
+    /// The fingerprint is taken before the bytes are read: if another process writes in between, the next
+    /// `append` sees another fingerprint and leaves the file alone.
     fn read(file: &Path) -> Option<Self> {
         let opened = File::open(file).ok()?;
         let fingerprint = stat_open(&opened).ok()?.fingerprint;
@@ -65,7 +67,7 @@ impl Index {
         let decoded = file::decode(bytes)?;
         let heading = decoded.heading;
         let base_length = decoded.base.file_length();
-        let saved = Saved { fingerprint, heading: heading.clone(), base_length };
+        let saved = IndexFile { fingerprint, heading: heading.clone(), base_length };
         Some(Self {
             stamp: heading.stamp,
             linked: heading.linked,
@@ -82,7 +84,7 @@ impl Index {
     pub fn linked_at(file: &Path, head: Seq, moment: Seq) -> Vec<Vec<WorkPath>> {
         let known = File::open(file).ok().and_then(|file| file::read_heading(&file));
         let known = known.filter(|heading| heading.stamp <= head);
-        let held = |linked: &Linked| {
+        let held = |linked: &LinkedNames| {
             linked.since < moment && linked.until.is_none_or(|until| moment <= until)
         };
         let known = known.into_iter().flat_map(|heading| heading.linked);
@@ -125,7 +127,7 @@ impl Index {
         }
         let fingerprint = append(file, saved.fingerprint, &bytes)?;
         let base_length = saved.base_length;
-        self.saved = fingerprint.map(|fingerprint| Saved { fingerprint, heading, base_length });
+        self.saved = fingerprint.map(|fingerprint| IndexFile { fingerprint, heading, base_length });
         self.unsaved.clear();
         Ok(())
     }
@@ -154,7 +156,7 @@ impl Index {
         let bytes = self.encode();
         let written = disk::replace_private_file(file, &bytes)?;
         let (fingerprint, base_length) = (stat_open(&written)?.fingerprint, bytes.len() as u64);
-        self.saved = Some(Saved { fingerprint, heading, base_length });
+        self.saved = Some(IndexFile { fingerprint, heading, base_length });
         self.unsaved.clear();
         Ok(())
     }

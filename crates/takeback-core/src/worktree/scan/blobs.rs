@@ -4,13 +4,13 @@ use std::cell::{Cell, RefCell};
 
 use takeback_store::PackedBlob;
 
-/// Batches of packed blobs under way between the readers and the sink.
+/// Batches of packed blobs between the readers and the sink.
 pub(super) const BATCHES_IN_FLIGHT: usize = 8;
 
-/// Blobs on their way to the sink. Handed over in batches: to wake the other side for each of them
-/// takes as long as to read a file.
+/// Blobs on their way to the sink, in batches: waking the other side for each blob takes as long as reading a
+/// file.
 pub(super) struct Blobs<'a> {
-    hand_over: &'a dyn Fn(Vec<PackedBlob>),
+    send: &'a dyn Fn(Vec<PackedBlob>),
     batch: RefCell<Vec<PackedBlob>>,
     bytes: Cell<usize>,
 }
@@ -18,20 +18,20 @@ pub(super) struct Blobs<'a> {
 impl<'a> Blobs<'a> {
     const BATCH: usize = 128 << 10;
 
-    pub(super) fn new(hand_over: &'a dyn Fn(Vec<PackedBlob>)) -> Self {
-        Self { hand_over, batch: RefCell::default(), bytes: Cell::new(0) }
+    pub(super) fn new(send: &'a dyn Fn(Vec<PackedBlob>)) -> Self {
+        Self { send, batch: RefCell::default(), bytes: Cell::new(0) }
     }
 
     pub(super) fn put(&self, blob: PackedBlob) {
         self.bytes.set(self.bytes.get() + blob.bytes.len());
         self.batch.borrow_mut().push(blob);
         if self.bytes.get() >= Self::BATCH {
-            self.hand_over();
+            self.flush();
         }
     }
 
-    pub(super) fn hand_over(&self) {
+    pub(super) fn flush(&self) {
         self.bytes.set(0);
-        (self.hand_over)(self.batch.take());
+        (self.send)(self.batch.take());
     }
 }

@@ -1,25 +1,25 @@
-//! Whether a name that no scan has seen is looked at: by all rules, and, if these keep it out, by
-//! those alone that no agent wrote.
+//! Whether a new name is covered: by all rules, and if these exclude it, by the rules that no agent wrote.
 
 use takeback_store::{Entry, NotCapturedReason};
 
 use super::join;
-use super::visit::{Visit, passed_over};
+use super::visit::{Visit, skipped_name};
 use super::walk::Walk;
 use crate::worktree::fingerprint::stat;
-use crate::worktree::index::Known;
+use crate::worktree::index::KnownName;
 use crate::worktree::root::{Access, FolderOpener, names_in};
 use crate::worktree::scope::{
-    By, Coverage, Inside, MOST_NAMES, OutReason, is_always_out, manifests_of, may_be_derived,
+    Coverage, IgnoreState, MOST_NAMES, OutReason, RuleSet, is_always_out, manifests_of,
+    may_be_derived,
 };
 
 impl Visit<'_, '_> {
-    pub(super) fn cover_folder(&mut self, path: &[u8], before: Option<&Known>) -> Coverage {
+    pub(super) fn cover_folder(&mut self, path: &[u8], before: Option<&KnownName>) -> Coverage {
         let held = self.rules();
         let cover = |by, beside: &dyn Fn(&[u8]) -> bool, inside| {
             held.rules.cover_folder(self.walk.options, path, beside, inside, by)
         };
-        let all = cover(By::All, &|name| self.has(name), held.inside);
+        let all = cover(RuleSet::All, &|name| self.has(name), held.inside);
         if all == Coverage::In || !self.is_new(before) || is_always_out(self.walk.options, path) {
             return all;
         }
@@ -30,11 +30,11 @@ impl Visit<'_, '_> {
         }
         let folder = &self.task.path;
         let beside = |name: &[u8]| self.has(name) && !distrusted.is_made(folder, name);
-        if cover(By::Trusted, &beside, held.inside_by_trusted) != Coverage::In {
+        if cover(RuleSet::Trusted, &beside, held.inside_by_trusted) != Coverage::In {
             return all;
         }
-        // What is in a new folder was counted with it.
-        let is_counted = held.inside != Inside::Plain && self.task.was_absent;
+        // Names in a new folder were counted with it.
+        let is_counted = held.inside != IgnoreState::Plain && self.task.was_absent;
         match all {
             Coverage::Out(OutReason::Derived) => Coverage::Left(NotCapturedReason::Derived),
             _ if !is_counted && self.walk.has_more_names(path, MOST_NAMES) => {
@@ -44,10 +44,10 @@ impl Visit<'_, '_> {
         }
     }
 
-    pub(super) fn cover_file(&mut self, path: &[u8], before: Option<&Known>) -> Coverage {
+    pub(super) fn cover_file(&mut self, path: &[u8], before: Option<&KnownName>) -> Coverage {
         let held = self.rules();
         let options = self.walk.options;
-        let all = held.rules.cover_file(options, path, held.inside, By::All);
+        let all = held.rules.cover_file(options, path, held.inside, RuleSet::All);
         if all == Coverage::In || !self.is_new(before) {
             return all;
         }
@@ -55,7 +55,7 @@ impl Visit<'_, '_> {
             self.name_judges(path, Kind::File);
             return all;
         }
-        match held.rules.cover_file(options, path, held.inside_by_trusted, By::Trusted) {
+        match held.rules.cover_file(options, path, held.inside_by_trusted, RuleSet::Trusted) {
             Coverage::Out(_) => all,
             trusted => trusted,
         }
@@ -64,7 +64,7 @@ impl Visit<'_, '_> {
     /// Whether a known file is one that is ignored.
     pub(super) fn is_precious(&self, path: &[u8]) -> bool {
         let held = self.rules();
-        let all = held.rules.cover_file(self.walk.options, path, held.inside, By::All);
+        let all = held.rules.cover_file(self.walk.options, path, held.inside, RuleSet::All);
         all == Coverage::Precious
     }
 
@@ -72,18 +72,19 @@ impl Visit<'_, '_> {
     pub(super) fn leave(
         &mut self,
         path: Vec<u8>,
-        before: Option<&Known>,
+        before: Option<&KnownName>,
         reason: NotCapturedReason,
-    ) -> Known {
+    ) -> KnownName {
         let entry = Entry::NotCaptured { reason };
         let was = self.before(before);
-        self.differs(path, was, &entry, false);
-        Known::Entry { entry, fingerprint: None, precious: false }
+        self.record_change(path, was, &entry, false);
+        KnownName::Entry { entry, fingerprint: None, precious: false }
     }
 
-    /// What has the name of a stage. This store's own are no part of the workspace. Another store's are
-    /// never touched either, but an agent can use that name, too: one that is new is in the log.
-    pub(super) fn stage(&mut self, path: Vec<u8>, before: Option<&Known>) -> Option<Known> {
+    /// An entry with the name of a stage. This store's own stages are not part of the workspace. Another
+    /// store's are never touched either, but an agent can use such a name too: a new one is recorded in
+    /// the log.
+    pub(super) fn stage(&mut self, path: Vec<u8>, before: Option<&KnownName>) -> Option<KnownName> {
         if before.is_some() {
             return before.cloned();
         }
@@ -94,15 +95,15 @@ impl Visit<'_, '_> {
         if self.is_new(before) {
             return Some(self.leave(path, before, NotCapturedReason::Reserved));
         }
-        Some(passed_over(OutReason::Reserved))
+        Some(skipped_name(OutReason::Reserved))
     }
 
-    /// Whether a name is known not to have been there at the last scan.
-    fn is_new(&self, before: Option<&Known>) -> bool {
+    /// Whether a name is known to have been absent at the last scan.
+    fn is_new(&self, before: Option<&KnownName>) -> bool {
         self.listed_before(before) == Entry::Absent
     }
 
-    /// Notes which files keep a name out: the store knows who wrote them, and is not asked here.
+    /// Notes which files exclude a name. The caller finds out who wrote them.
     fn name_judges(&mut self, path: &[u8], kind: Kind) {
         let mut judges = self.rules().rules.files_for(path);
         if kind == Kind::Folder {
@@ -121,8 +122,8 @@ enum Kind {
 }
 
 impl Walk<'_> {
-    /// Whether more names than `most` are below a folder. What can be made again does not count. What cannot be read is not counted:
-    /// it is not copied either.
+    /// Whether a folder has more than `most` names below it. Build output does not count, nor do
+    /// unreadable folders: they are not copied either.
     pub(super) fn has_more_names(&self, path: &[u8], most: usize) -> bool {
         let mut count = 0;
         let mut open = vec![path.to_vec()];

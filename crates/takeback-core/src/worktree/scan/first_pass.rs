@@ -16,7 +16,7 @@ use crate::worktree::index::{Block, Brief, Folder, Kind};
 use crate::worktree::root::{Access, FolderOpener, is_no_folder};
 use crate::worktree::scope::EXCLUDE;
 
-/// Folders that a thread takes at once.
+/// How many folders a thread takes at once.
 const BATCH: usize = 16;
 
 /// What the first pass found.
@@ -40,7 +40,7 @@ pub(super) struct FirstPass {
 pub(super) struct ChangedFolder {
     pub(super) path: Vec<u8>,
     pub(super) mode: u32,
-    /// Its names are the same, and so are this many of its files; none: the names must be read.
+    /// Its names are the same, and the first so many of them are unchanged; none: the names must be read.
     pub(super) same: Option<usize>,
 }
 
@@ -184,7 +184,7 @@ impl Walk<'_> {
             if same.is_none() {
                 return;
             }
-            // Which of its names are covered is to be judged for all of them.
+            // All of its names have to be judged again.
             if known.has_skipped {
                 same = Some(0);
                 pass.linked.truncate(first_linked);
@@ -193,7 +193,7 @@ impl Walk<'_> {
         pass.moved.push(ChangedFolder { path: path.to_vec(), mode: own.mode(), same });
     }
 
-    /// How many names come before the first that is not as it was; `None`: all are.
+    /// How many names come before the first that changed; `None`: none changed.
     fn first_moved<'a>(
         &self,
         folder: &OwnedFd,
@@ -242,7 +242,7 @@ impl FirstPass {
     }
 }
 
-/// The fingerprint of the rules that a repository keeps for itself.
+/// The fingerprint of a repository's own rules.
 pub(super) fn excludes_of(folder: &OwnedFd) -> Option<Fingerprint> {
     stat(folder, EXCLUDE).ok().flatten().map(|seen| seen.fingerprint)
 }

@@ -1,4 +1,4 @@
-//! Puts the findings of both passes together: changes, skipped names, and the new index.
+//! Combines the findings of both passes: changes, skipped names, and the new index.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use takeback_store::{Entry, PackedBlob, WorkPath};
 
 use super::first_pass::{ChangedFolder, FirstPass};
 use super::unreadable::UnreadParts;
-use super::walk::{Part, Visited, Walk, visited};
+use super::walk::{Part, VisitedFolder, Walk, visited};
 use super::{ObservedChange, Scan, ScanError, linked, parent, valid};
-use crate::worktree::index::{Child, Folder, Known, folder_of};
+use crate::worktree::index::{Child, Folder, KnownName, folder_of};
 use crate::worktree::scope::{OWN_FOLDER, OutReason};
 
 impl Walk<'_> {
-    /// Puts what the passes found together, and lets in the ignored files for which there is room.
+    /// Combines the findings of both passes, and covers ignored files while there is room.
     pub(super) fn gather(
         &self,
         first: FirstPass,
@@ -42,7 +42,7 @@ impl Walk<'_> {
         for part in parts {
             unread.add(part.unread);
             scan.new_in_ignored.extend(part.new_in_ignored);
-            for Visited { path, changed } in part.visited {
+            for VisitedFolder { path, changed } in part.visited {
                 if let Some(folder) = changed {
                     scan.set_folder(path, folder);
                 }
@@ -62,20 +62,20 @@ impl Walk<'_> {
             scan.index_changed = true;
         }
         for path in first.lost.iter().chain(&first.foreign) {
-            let is_left = !visited.contains(path) && !self.strays.contains(path);
+            let is_left = !visited.contains(path) && !self.unvisited.contains(path);
             if is_left && !dropped.contains(path) {
                 scan.unread(path);
             }
         }
-        unread.folders.retain(|path| !dropped.contains(path) && !self.strays.contains(path));
-        scan.take_in_unread(unread);
+        unread.folders.retain(|path| !dropped.contains(path) && !self.unvisited.contains(path));
+        scan.add_unread(unread);
         self.note_foreign(&first.foreign, &mut scan);
         for moved in first.moved.iter().filter(|moved| !visited.contains(parent(&moved.path))) {
             note_mode(moved, &mut scan);
         }
-        self.let_in(candidates, &mut scan, &mut linked, sink)?;
-        self.look_at_strays(&visited, &mut scan, sink)?;
-        // What was visited and then found gone is gone.
+        self.admit_candidates(candidates, &mut scan, &mut linked, sink)?;
+        self.look_at_unvisited(&visited, &mut scan, sink)?;
+        // A path that was visited and later found removed is removed.
         scan.found.sort_by(|a, b| {
             let is_there = |observed: &ObservedChange| observed.after != Entry::Absent;
             a.path.cmp(&b.path).then(is_there(a).cmp(&is_there(b)))
@@ -92,7 +92,7 @@ impl Walk<'_> {
         Ok(scan)
     }
 
-    /// Another file system hides what was known here; it is still there, below.
+    /// Another file system is mounted over known entries, which still exist below it.
     fn note_foreign(&self, foreign: &[Vec<u8>], scan: &mut Scan) {
         let hidden: HashSet<&[u8]> = foreign.iter().map(Vec::as_slice).collect();
         for path in foreign.iter().filter(|path| !hidden.contains(parent(path))) {
@@ -112,7 +112,7 @@ impl Scan {
         self.index_changed = true;
     }
 
-    /// Nothing is known of a folder that cannot be reached: what it held stays as it was.
+    /// A folder that cannot be reached: its known entries stay as they were.
     fn unread(&mut self, path: &[u8]) {
         if let Some(folder) = self.index.folder(path) {
             let unread = folder.unread();
@@ -122,7 +122,7 @@ impl Scan {
         }
     }
 
-    pub(super) fn set_child(&mut self, path: &WorkPath, known: Known) {
+    pub(super) fn set_child(&mut self, path: &WorkPath, known: KnownName) {
         let folder = folder_of(path);
         if self.index.known(path).as_ref() == Some(&known) {
             return;
@@ -136,13 +136,13 @@ impl Scan {
     }
 }
 
-/// A folder's mode is known in the folder it is in, which may be as it was.
+/// A folder's mode is recorded in its parent, which may be unchanged.
 fn note_mode(moved: &ChangedFolder, scan: &mut Scan) {
     if moved.path.is_empty() || moved.path == OWN_FOLDER {
         return;
     }
     let path = valid(moved.path.clone());
-    let Some(Known::Entry { entry: before @ Entry::Dir { .. }, precious, .. }) =
+    let Some(KnownName::Entry { entry: before @ Entry::Dir { .. }, precious, .. }) =
         scan.index.known(&path)
     else {
         return;
@@ -150,7 +150,7 @@ fn note_mode(moved: &ChangedFolder, scan: &mut Scan) {
     let after = Entry::Dir { mode: moved.mode };
     if before != after {
         let entry = after.clone();
-        scan.set_child(&path, Known::Entry { entry, fingerprint: None, precious });
+        scan.set_child(&path, KnownName::Entry { entry, fingerprint: None, precious });
         scan.found.push(ObservedChange { path, before, after, same_file: false });
     }
 }

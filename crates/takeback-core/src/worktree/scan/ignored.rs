@@ -1,7 +1,7 @@
-//! Ignored folders: small files in them are covered as long as there is room. What there is no room for,
-//! and folders with too many names, are known by their fingerprints alone: that they changed is recorded.
+//! Ignored folders: small files in them are covered while there is room. Other files, and folders with
+//! too many names, are known only by their fingerprints: that they changed is recorded.
 //!
-//! A name that is new there has no author: most of it is output of builds, which a rewind keeps.
+//! New names there have no author: most of them are build output, which a rewind keeps.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,32 +12,32 @@ use super::visit::Visit;
 use super::walk::Walk;
 use super::{ObservedChange, Scan, ScanError, Unreadable, is_unread, valid};
 use crate::worktree::fingerprint::{Fingerprint, Stat};
-use crate::worktree::index::Known;
-use crate::worktree::look::{Bytes, Looked, look_at};
-use crate::worktree::scope::{Coverage, Inside, OutReason};
+use crate::worktree::index::KnownName;
+use crate::worktree::look::{Bytes, LookResult, look_at};
+use crate::worktree::scope::{Coverage, IgnoreState, OutReason};
 
-/// Something changed that is not covered.
+/// An entry that changed and is not covered.
 pub(super) const UNCOVERED: Entry = Entry::NotCaptured { reason: NotCapturedReason::TooLarge };
 
-/// An ignored file, in if there is room.
+/// An ignored file that is covered if there is room.
 pub(super) struct Candidate {
     pub(super) path: WorkPath,
     pub(super) seen: Stat,
     pub(super) before: Entry,
-    /// What it was known by, if it was passed over.
+    /// Its known fingerprint, if it was skipped before.
     pub(super) known: Option<Fingerprint>,
     /// The ignored folder it is in; none: it is ignored itself.
     pub(super) top: Option<Vec<u8>>,
 }
 
 impl Candidate {
-    /// Whether it is known to be another file than at the last scan.
+    /// Whether it is known to have changed since the last scan.
     fn has_changed(&self) -> bool {
         self.known.is_some_and(|known| is_exact(known) && known != self.seen.fingerprint)
     }
 
-    /// That it changed, although it is not covered.
-    pub(super) fn noticed(&self) -> Option<ObservedChange> {
+    /// The change, without contents.
+    pub(super) fn as_change(&self) -> Option<ObservedChange> {
         self.has_changed().then(|| ObservedChange {
             path: self.path.clone(),
             before: self.before.clone(),
@@ -61,8 +61,8 @@ impl NameCounts {
     }
 }
 
-impl Known {
-    /// Whether it is a folder that is only watched, as it was.
+impl KnownName {
+    /// Whether it is an unchanged folder of which only the fingerprint is known.
     pub(super) fn is_watched_as(&self, seen: &Stat) -> bool {
         matches!(self, Self::Skipped { why: OutReason::TooMany, fingerprint: Some(known) }
             if *known == seen.fingerprint)
@@ -70,8 +70,8 @@ impl Known {
 }
 
 impl Walk<'_> {
-    /// Lets in ignored files as long as there is room.
-    pub(super) fn let_in(
+    /// Covers ignored files while there is room.
+    pub(super) fn admit_candidates(
         &self,
         mut candidates: Vec<Candidate>,
         scan: &mut Scan,
@@ -79,11 +79,11 @@ impl Walk<'_> {
         sink: &mut dyn FnMut(PackedBlob),
     ) -> Result<(), ScanError> {
         let mut used = if candidates.is_empty() { 0 } else { scan.index.precious_bytes() };
-        // Files that are ignored themselves come first: a folder can be full of anything.
+        // Files that are ignored by name come first: an ignored folder can be full of anything.
         candidates.sort_by(|a, b| (a.top.is_some(), &a.path).cmp(&(b.top.is_some(), &b.path)));
         let mut names = NameCounts::default();
         for candidate in candidates {
-            let noticed = candidate.noticed();
+            let as_change = candidate.as_change();
             let Candidate { path, seen, before, top, .. } = candidate;
             if self.is_over() {
                 return Err(ScanError::OutOfTime);
@@ -110,18 +110,18 @@ impl Walk<'_> {
                     if looked.entry.is_unreadable() {
                         scan.unreadable.push(Unreadable::file(path.clone()));
                     }
-                    let fingerprint = self.lasting(&looked);
+                    let fingerprint = self.lasting_fingerprint(&looked);
                     scan.found.push(ObservedChange {
                         path: path.clone(),
                         before,
                         after: looked.entry.clone(),
                         same_file: false,
                     });
-                    Known::Entry { entry: looked.entry, fingerprint, precious: true }
+                    KnownName::Entry { entry: looked.entry, fingerprint, precious: true }
                 }
                 (None, Some(why)) => {
-                    scan.found.extend(noticed);
-                    Known::Skipped { why, fingerprint: Some(self.watched(seen.fingerprint)) }
+                    scan.found.extend(as_change);
+                    KnownName::Skipped { why, fingerprint: Some(self.watched(seen.fingerprint)) }
                 }
                 // It vanished just now.
                 (None, None) => continue,
@@ -136,8 +136,8 @@ impl Walk<'_> {
         path: &WorkPath,
         seen: &Stat,
         sink: &mut dyn FnMut(PackedBlob),
-    ) -> Option<Looked> {
-        let mut look = || -> io::Result<Looked> {
+    ) -> Option<LookResult> {
+        let mut look = || -> io::Result<LookResult> {
             let folder = self.root.parent_of(path)?;
             let (known, kept) = (None, self.kept);
             let mut bytes = Bytes::Keep { known, kept, sink, budget: self.budget };
@@ -148,20 +148,20 @@ impl Walk<'_> {
             Ok(looked) => Some(looked),
             Err(_) => {
                 let entry = Entry::NotCaptured { reason: NotCapturedReason::Unreadable };
-                Some(Looked { entry, fingerprint: None })
+                Some(LookResult { entry, fingerprint: None })
             }
         }
     }
 
-    /// What something that is not covered is known by. If it is so new that it may change without a
-    /// trace, it is looked at again by the next scan.
+    /// The fingerprint of an entry that is not covered. If it is so new that a change may leave no trace,
+    /// the next scan looks at it again.
     pub(super) fn watched(&self, fingerprint: Fingerprint) -> Fingerprint {
         let inexact = Fingerprint { changed: INEXACT, ..fingerprint };
         self.racy.trust(fingerprint).unwrap_or(inexact)
     }
 }
 
-/// In the place of a change time that says nothing.
+/// Replaces a change time that proves nothing.
 const INEXACT: i64 = i64::MIN;
 
 fn is_exact(fingerprint: Fingerprint) -> bool {
@@ -169,60 +169,60 @@ fn is_exact(fingerprint: Fingerprint) -> bool {
 }
 
 impl Visit<'_, '_> {
-    pub(super) fn precious(&mut self, path: Vec<u8>, seen: &Stat, before: Option<&Known>) {
+    pub(super) fn precious(&mut self, path: Vec<u8>, seen: &Stat, before: Option<&KnownName>) {
         let known = match before {
-            Some(Known::Skipped { fingerprint, .. }) => *fingerprint,
+            Some(KnownName::Skipped { fingerprint, .. }) => *fingerprint,
             _ => None,
         };
         let top = match self.rules().inside {
-            Inside::Ignored { top } => Some(path[..top].to_vec()),
-            Inside::Plain | Inside::Excluded => None,
+            IgnoreState::Ignored { top } => Some(path[..top].to_vec()),
+            IgnoreState::Plain | IgnoreState::Excluded => None,
         };
         let before = self.before(before);
         self.part.precious.push(Candidate { path: valid(path), seen: *seen, before, known, top });
     }
 
-    /// Whether an ignored folder has more names than are covered. One that is new in a folder that is
-    /// covered counts with what is known there.
+    /// Whether an ignored folder has too many names. A new folder in a covered one counts together with
+    /// the names known there.
     pub(super) fn has_too_many(&self, path: &[u8]) -> bool {
         let most = self.walk.options.ignored_folder_names;
         let is_listed = self.known.is_some_and(|folder| folder.listed);
         let known = match self.rules().inside {
-            // Counted with the folder it is in: to count each again would take the square of the time.
-            Inside::Ignored { .. } if !is_listed => return false,
-            Inside::Ignored { top } => self.walk.before.names_below(&path[..top]),
+            // Counted with its parent: counting each folder again would take quadratic time.
+            IgnoreState::Ignored { .. } if !is_listed => return false,
+            IgnoreState::Ignored { top } => self.walk.before.names_below(&path[..top]),
             _ => 0,
         };
         self.walk.has_more_names(path, most.saturating_sub(known))
     }
 
-    /// An ignored folder with too many names: only its own fingerprint is known, which moves with the
+    /// An ignored folder with too many names: only its own fingerprint is kept, which changes with the
     /// names in it.
     pub(super) fn watch_from_outside(
         &mut self,
         path: Vec<u8>,
         seen: &Stat,
-        before: Option<&Known>,
-    ) -> Known {
+        before: Option<&KnownName>,
+    ) -> KnownName {
         let known = match before {
-            Some(Known::Skipped { fingerprint: Some(known), .. }) => Some(*known),
+            Some(KnownName::Skipped { fingerprint: Some(known), .. }) => Some(*known),
             _ => None,
         };
         let was = self.before(before);
         if known.is_some_and(is_exact) {
             let after = Entry::NotCaptured { reason: NotCapturedReason::TooMany };
-            self.differs(path, was, &after, false);
+            self.record_change(path, was, &after, false);
         }
         let fingerprint = Some(self.walk.watched(seen.fingerprint));
-        Known::Skipped { why: OutReason::TooMany, fingerprint }
+        KnownName::Skipped { why: OutReason::TooMany, fingerprint }
     }
 
     /// Whether the folder is ignored, or is in one that is, by rules that no agent wrote.
     pub(super) fn is_in_ignored(&self) -> bool {
-        matches!(self.rules().inside_by_trusted, Inside::Ignored { .. })
+        matches!(self.rules().inside_by_trusted, IgnoreState::Ignored { .. })
     }
 
-    /// Whether what is known of the folder comes from the log alone.
+    /// Whether the folder is known only from the log.
     pub(super) fn is_forgotten(&self) -> bool {
         self.known.is_some_and(|folder| !folder.listed)
     }

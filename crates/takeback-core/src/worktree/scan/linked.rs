@@ -1,4 +1,4 @@
-//! Which names are one file, and since when: a rewind makes them one file again.
+//! Hard links: which names are one file, and since when. A rewind links them again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,9 @@ use takeback_store::{Seq, WorkPath};
 use super::walk::Part;
 use super::{Extent, ObservedChange, valid};
 use crate::worktree::fingerprint::Stat;
-use crate::worktree::index::{Index, Linked, folder_of};
+use crate::worktree::index::{Index, LinkedNames, folder_of};
 
-/// Files that are no longer one and are remembered; the oldest go first.
+/// How many former hard links are remembered; the oldest are dropped first.
 const REMEMBERED: usize = 1000;
 
 impl Part {
@@ -21,14 +21,14 @@ impl Part {
     }
 }
 
-/// What was known, and what a scan saw: `names` by inode. `found` is what the scan found changed, by
-/// path. Names of one file are looked at together, or not at all.
+/// Combines the known links with those of a scan: `names` by inode. `found`: the scan's changes, by path.
+/// The names of one file are either all in the scan's extent, or none is.
 pub(super) fn since(
     before: &Index,
     extent: Extent<'_>,
     names: Vec<(u64, WorkPath)>,
     found: &[ObservedChange],
-) -> Vec<Linked> {
+) -> Vec<LinkedNames> {
     let mut by_inode: BTreeMap<u64, BTreeSet<WorkPath>> = BTreeMap::new();
     for (inode, name) in names {
         by_inode.entry(inode).or_default().insert(name);
@@ -43,7 +43,7 @@ pub(super) fn since(
         if present.remove(&known.names) || !is_looked_at(extent, &known.names) {
             continue;
         }
-        // If none of them changed, points of this very moment may be from before or after.
+        // If none of them changed, a point at this position may be from before or after.
         let changed = known
             .names
             .iter()
@@ -58,7 +58,8 @@ pub(super) fn since(
         too_many -= usize::from(goes);
         !goes
     });
-    let new = present.into_iter().map(|names| Linked { names, since: before.stamp, until: None });
+    let new =
+        present.into_iter().map(|names| LinkedNames { names, since: before.stamp, until: None });
     linked.extend(new);
     linked
 }

@@ -8,20 +8,20 @@ use takeback_store::{Entry, WorkPath};
 use super::first_pass::FirstPass;
 use super::walk::{Part, Walk, visited};
 use super::{Extent, parent};
-use crate::worktree::index::Known;
+use crate::worktree::index::KnownName;
 use crate::worktree::root::{Access, is_no_folder};
 use crate::worktree::scope::{OWN_FOLDER, Rules};
 
-/// A folder to be visited.
+/// A folder to visit.
 pub(super) struct Task {
     pub(super) path: Vec<u8>,
-    /// The rules of the folder it is in; none: they are to be looked up.
+    /// The rules of its parent; none: look them up.
     pub(super) above: Option<Arc<Rules>>,
-    /// It was not there at the last scan, and so nothing in it was.
+    /// It was absent at the last scan, and so was everything in it.
     pub(super) was_absent: bool,
-    /// It is new in a folder that could not be read for a while.
+    /// It is new in a folder that was unreadable for a while.
     pub(super) surfaced: bool,
-    /// Its names are those that are known, and so many of them are as they were.
+    /// Its names are the known ones, and the first so many of them are unchanged.
     pub(super) same: Option<usize>,
 }
 
@@ -32,7 +32,7 @@ impl Task {
 }
 
 impl Walk<'_> {
-    /// What is left to the second pass.
+    /// The folders for the second pass.
     pub(super) fn tasks(&mut self, first: &FirstPass) -> Vec<Task> {
         let mut tasks: Vec<Task> = Vec::new();
         if !self.before.has_folder(b"") {
@@ -44,14 +44,14 @@ impl Walk<'_> {
             if self.is_reached(path) && !self.is_own_and_gone(path) {
                 tasks.push(Task::known(path.clone(), None));
             } else {
-                self.strays.insert(path.clone());
+                self.unvisited.insert(path.clone());
             }
         }
-        // What it is in is known to be no folder any more, or never was covered.
+        // Its parent is no longer a folder, or was never covered.
         let lost = first.lost.iter().chain(&first.unreadable);
         let lost = lost.filter(|path| !self.is_reached(path) || self.is_own_and_gone(path));
         let lost: Vec<Vec<u8>> = lost.cloned().collect();
-        self.strays.extend(lost);
+        self.unvisited.extend(lost);
         let judged = match self.extent {
             _ if self.scope != self.before.scope => self.before.folders_with_skipped(),
             Extent::Whole => self.before.folders_with_room(self.options.precious_total_max),
@@ -63,14 +63,14 @@ impl Walk<'_> {
         tasks
     }
 
-    /// Whether a known folder is part of the workspace, and so are those it is in.
+    /// Whether a known folder and its parents are part of the workspace.
     pub(super) fn is_reached(&self, path: &[u8]) -> bool {
         let mut path = path;
         while !path.is_empty() && path != OWN_FOLDER {
             let Ok(folder) = WorkPath::new(path) else { return false };
             let is_folder = match self.before.known(&folder) {
-                Some(Known::Entry { entry: Entry::Dir { .. }, .. }) => true,
-                // One in a folder that could not be read.
+                Some(KnownName::Entry { entry: Entry::Dir { .. }, .. }) => true,
+                // It is in an unreadable folder.
                 Some(known) => known.is_unreadable() && self.before.has_folder(path),
                 None => false,
             };
@@ -82,14 +82,15 @@ impl Walk<'_> {
         true
     }
 
-    /// Whether it is Takeback's own folder, which is no entry: no other scan of a name finds it gone.
+    /// Whether it is Takeback's own folder and is gone. It is not an entry, so comparing names does not
+    /// find that.
     fn is_own_and_gone(&self, path: &[u8]) -> bool {
         path == OWN_FOLDER
             && self.root.folder(path, Access::Reach).is_err_and(|error| is_no_folder(&error))
     }
 
-    /// Folders in which names were passed over by rules that have changed.
-    pub(super) fn judged_anew(&self, parts: &[Part]) -> Vec<Task> {
+    /// Folders with names that were skipped by rules that have changed.
+    pub(super) fn tasks_to_judge_again(&self, parts: &[Part]) -> Vec<Task> {
         let changed: Vec<&[u8]> =
             parts.iter().flat_map(|part| &part.judge_below).map(Vec::as_slice).collect();
         if changed.is_empty() {
@@ -105,7 +106,7 @@ impl Walk<'_> {
         let folders = self.before.folders_with_skipped().into_iter();
         let folders = folders.filter(|path| !visited.contains(path) && is_below(path));
         folders
-            .filter(|path| !self.strays.contains(*path))
+            .filter(|path| !self.unvisited.contains(*path))
             .map(|path| Task::known(path.to_vec(), Some(0)))
             .collect()
     }

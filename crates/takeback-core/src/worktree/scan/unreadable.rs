@@ -1,14 +1,14 @@
-//! What a scan could not read: no permission, a failing disk, no descriptor to be had. Nothing there
-//! counts as unchanged: what is known in it is not captured until it is read again.
+//! What a scan could not read: no permission, a failing disk, no free descriptor. Nothing there counts as
+//! unchanged: its known entries are not captured until they can be read again.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use takeback_store::{Entry, NotCapturedReason, WorkPath};
 
-use super::visit::{Visit, passed_over};
+use super::visit::{Visit, skipped_name};
 use super::{ObservedChange, Scan, join, parent, valid};
-use crate::worktree::index::{Child, Folder, Known};
+use crate::worktree::index::{Child, Folder, KnownName};
 use crate::worktree::scope::OutReason;
 
 /// A folder or file that could not be read.
@@ -21,7 +21,7 @@ pub struct Unreadable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnreadableKind {
     File,
-    /// With so many known names below it, none of which was compared.
+    /// With this many known names below it, none of which was compared.
     Folder {
         known: usize,
     },
@@ -32,7 +32,7 @@ impl Unreadable {
         Self { path, kind: UnreadableKind::File }
     }
 
-    /// Whether a path is what could not be read, or is in it.
+    /// Whether it is this path or contains it.
     #[must_use]
     pub fn covers(&self, path: &WorkPath) -> bool {
         path.is_within(self.path.as_bytes())
@@ -43,10 +43,10 @@ impl Unreadable {
 #[derive(Debug, Default)]
 pub(super) struct UnreadParts {
     pub(super) folders: BTreeSet<Vec<u8>>,
-    /// Folders that were listed and not searched, with how many known names that concerns.
+    /// Folders that could be listed but not searched, with the number of known names in them.
     pub(super) unsearched: BTreeMap<Vec<u8>, usize>,
     pub(super) files: Vec<WorkPath>,
-    /// New names in folders that could not be read before.
+    /// New names in folders that were unreadable before.
     pub(super) surfaced: Vec<WorkPath>,
 }
 
@@ -62,21 +62,21 @@ impl UnreadParts {
 const UNREADABLE: Entry = Entry::NotCaptured { reason: NotCapturedReason::Unreadable };
 
 impl Visit<'_, '_> {
-    /// A name of a folder that may be listed and not searched.
-    pub(super) fn unsearched(&mut self, name: &[u8], before: Option<&Known>) -> Known {
+    /// A name in a folder that may be listed but not searched.
+    pub(super) fn unsearched(&mut self, name: &[u8], before: Option<&KnownName>) -> KnownName {
         let path = join(&self.task.path, name);
         let known = match before {
-            Some(Known::Entry { entry, precious, .. }) if may_be_hidden(entry) => {
+            Some(KnownName::Entry { entry, precious, .. }) if may_be_hidden(entry) => {
                 if entry.is_dir() {
                     self.part.unread.folders.insert(path.clone());
                 }
-                self.differs(path.clone(), entry.clone(), &UNREADABLE, false);
-                Known::Entry { entry: UNREADABLE, fingerprint: None, precious: *precious }
+                self.record_change(path.clone(), entry.clone(), &UNREADABLE, false);
+                KnownName::Entry { entry: UNREADABLE, fingerprint: None, precious: *precious }
             }
             Some(known) => known.clone(),
-            None => passed_over(OutReason::Unreachable),
+            None => skipped_name(OutReason::Unreachable),
         };
-        let names = usize::from(matches!(known, Known::Entry { .. }));
+        let names = usize::from(matches!(known, KnownName::Entry { .. }));
         match self.task.path.is_empty() {
             true => self.part.unread.files.push(valid(path)),
             false => {
@@ -88,13 +88,13 @@ impl Visit<'_, '_> {
     }
 }
 
-/// Whether what is known of an entry is no longer known once it cannot be looked at.
+/// Whether an entry becomes unknown when it cannot be looked at.
 fn may_be_hidden(entry: &Entry) -> bool {
     matches!(entry, Entry::File { .. } | Entry::Symlink { .. } | Entry::Dir { .. })
 }
 
 impl Scan {
-    pub(super) fn take_in_unread(&mut self, unread: UnreadParts) {
+    pub(super) fn add_unread(&mut self, unread: UnreadParts) {
         let UnreadParts { folders, unsearched, files, surfaced } = unread;
         self.surfaced.extend(surfaced);
         let mut reported: HashSet<&[u8]> = HashSet::new();
@@ -118,7 +118,7 @@ impl Scan {
         self.unreadable.push(Unreadable { path: valid(path.to_vec()), kind });
     }
 
-    /// Takes everything known below a folder for not captured; how many names that are.
+    /// Marks everything known below a folder as not captured; returns the number of names.
     fn hide_below(&mut self, path: &[u8]) -> usize {
         let mut known = 0;
         let mut open = vec![path.to_vec()];
@@ -126,7 +126,7 @@ impl Scan {
             let folder = self.index.folder(&path).unwrap_or_default();
             let mut children = Vec::with_capacity(folder.children.len());
             for child in &folder.children {
-                let Known::Entry { entry, precious, .. } = &child.known else {
+                let KnownName::Entry { entry, precious, .. } = &child.known else {
                     children.push(child.clone());
                     continue;
                 };
@@ -146,7 +146,7 @@ impl Scan {
                     same_file: false,
                 });
                 let (entry, precious) = (UNREADABLE, *precious);
-                let known = Known::Entry { entry, fingerprint: None, precious };
+                let known = KnownName::Entry { entry, fingerprint: None, precious };
                 children.push(Child { name: child.name.clone(), known });
             }
             let hidden = Folder {
@@ -165,7 +165,7 @@ impl Scan {
     }
 }
 
-/// Whether one of the folders around a path is among `folders`.
+/// Whether a parent of a path is among `folders`.
 fn is_below_one(path: &[u8], folders: &impl Contains) -> bool {
     let mut path = path;
     while !path.is_empty() {

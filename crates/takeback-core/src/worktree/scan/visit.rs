@@ -1,4 +1,4 @@
-//! One folder of a scan: each of its names is passed over, as it was, or looked at.
+//! Visits one folder: each of its names is skipped, unchanged, or looked at.
 
 use std::cell::OnceCell;
 use std::os::fd::OwnedFd;
@@ -16,19 +16,20 @@ use super::walk::Part;
 use super::walk::Walk;
 use super::{ObservedChange, is_unread, join, parent, valid};
 use crate::worktree::fingerprint::{Fingerprint, Stat, stat};
-use crate::worktree::index::{Child, Folder, Kind, Known};
-use crate::worktree::look::{Bytes, Looked, look_at};
+use crate::worktree::index::{Child, Folder, Kind, KnownName};
+use crate::worktree::look::{Bytes, LookResult, look_at};
 use crate::worktree::scope::{
-    By, Coverage, Inside, OWN_FOLDER, OutReason, Rules, is_internal_name, is_stage, may_be_derived,
+    Coverage, IgnoreState, OWN_FOLDER, OutReason, RuleSet, Rules, is_internal_name, is_stage,
+    may_be_derived,
 };
 
-/// The rules that hold in a folder.
+/// The rules that apply in a folder.
 pub(super) struct FolderRules {
     pub(super) rules: Arc<Rules>,
-    /// Whether the folder is ignored, or is in one that is.
-    pub(super) inside: Inside,
-    /// The same, by the rules that are trusted.
-    pub(super) inside_by_trusted: Inside,
+    /// Whether the folder is ignored, or is in an ignored one.
+    pub(super) inside: IgnoreState,
+    /// The same, by the trusted rules.
+    pub(super) inside_by_trusted: IgnoreState,
 }
 
 /// One folder being visited.
@@ -36,7 +37,7 @@ pub(super) struct Visit<'a, 'w> {
     pub(super) walk: &'a Walk<'w>,
     pub(super) task: &'a Task,
     pub(super) folder: OwnedFd,
-    /// As they are now; none: those that are known.
+    /// Its present names; none: the known ones.
     pub(super) names: Option<Rc<Vec<Vec<u8>>>>,
     pub(super) known: Option<&'a Folder>,
     pub(super) rules: OnceCell<FolderRules>,
@@ -46,7 +47,7 @@ pub(super) struct Visit<'a, 'w> {
 }
 
 impl<'a, 'w> Visit<'a, 'w> {
-    /// What is known of all its names from now on; `None`: the time is up.
+    /// The new children of the folder; `None`: the time is up.
     pub(super) fn children(&mut self) -> Option<Vec<Child>> {
         let old = self.known.map(|folder| folder.children.as_slice()).unwrap_or_default();
         match self.names.clone() {
@@ -55,7 +56,7 @@ impl<'a, 'w> Visit<'a, 'w> {
         }
     }
 
-    /// The names are those that were known.
+    /// For a folder whose names are the known ones.
     fn same_names(&mut self, old: &[Child]) -> Option<Vec<Child>> {
         let same = &old[..self.task.same.unwrap_or(0).min(old.len())];
         let files = same.iter().filter(|child| child.known.brief(b"").kind == Kind::Kept).count();
@@ -66,14 +67,14 @@ impl<'a, 'w> Visit<'a, 'w> {
             if self.walk.is_over() {
                 return None;
             }
-            // A folder's mode is its own: that the files before and after it are the same says nothing.
+            // A folder's mode may have changed even if the files around it did not.
             if at < same.len() && child.known.brief(b"").kind != Kind::Folder {
                 children.push(child.clone());
                 continue;
             }
             match self.name(&child.name, Some(&child.known)) {
                 Some(known) => children.push(Child { name: child.name.clone(), known }),
-                None => self.gone(child),
+                None => self.record_removed(child),
             }
         }
         Some(children)
@@ -88,7 +89,7 @@ impl<'a, 'w> Visit<'a, 'w> {
             while let Some((gone, rest)) =
                 old.split_first().filter(|(child, _)| *child.name < **name)
             {
-                self.gone(gone);
+                self.record_removed(gone);
                 old = rest;
             }
             let before = match old.split_first() {
@@ -101,10 +102,10 @@ impl<'a, 'w> Visit<'a, 'w> {
             if let Some(known) = self.name(name, before.map(|child| &child.known)) {
                 children.push(Child { name: name.as_slice().into(), known });
             } else if let Some(gone) = before {
-                self.gone(gone);
+                self.record_removed(gone);
             }
         }
-        old.iter().for_each(|child| self.gone(child));
+        old.iter().for_each(|child| self.record_removed(child));
         Some(children)
     }
 
@@ -117,7 +118,7 @@ impl<'a, 'w> Visit<'a, 'w> {
         }
     }
 
-    /// Whether it is a repository, and the fingerprint of the rules that one keeps for itself.
+    /// Whether it is a repository, and the fingerprint of its own rules.
     pub(super) fn repository(&self) -> (bool, Option<Fingerprint>) {
         let repository = match &self.names {
             Some(_) => self.has(b".git"),
@@ -126,7 +127,7 @@ impl<'a, 'w> Visit<'a, 'w> {
         (repository, if repository { excludes_of(&self.folder) } else { None })
     }
 
-    /// Read when they are first needed.
+    /// The rules, read when first needed.
     pub(super) fn rules(&self) -> &FolderRules {
         self.rules.get_or_init(|| {
             let path = &self.task.path;
@@ -139,17 +140,17 @@ impl<'a, 'w> Visit<'a, 'w> {
             let distrusted = self.walk.distrusted;
             let rules =
                 Rules::read(above.as_ref(), path, &self.folder, repository, distrusted, has);
-            let inside = rules.inside(path, By::All);
+            let inside = rules.inside(path, RuleSet::All);
             let inside_by_trusted = match inside {
-                Inside::Plain => Inside::Plain,
-                _ => rules.inside(path, By::Trusted),
+                IgnoreState::Plain => IgnoreState::Plain,
+                _ => rules.inside(path, RuleSet::Trusted),
             };
             FolderRules { rules, inside, inside_by_trusted }
         })
     }
 
-    /// What is known of a name from now on; `None`: nothing stands there, or nothing that counts.
-    fn name(&mut self, name: &[u8], before: Option<&Known>) -> Option<Known> {
+    /// What is known of a name from now on; `None`: nothing is there, or nothing that is recorded.
+    fn name(&mut self, name: &[u8], before: Option<&KnownName>) -> Option<KnownName> {
         if is_internal_name(name) {
             return None;
         }
@@ -175,13 +176,18 @@ impl<'a, 'w> Visit<'a, 'w> {
         }
     }
 
-    fn subfolder(&mut self, path: Vec<u8>, seen: &Stat, before: Option<&Known>) -> Option<Known> {
+    fn subfolder(
+        &mut self,
+        path: Vec<u8>,
+        seen: &Stat,
+        before: Option<&KnownName>,
+    ) -> Option<KnownName> {
         let own = path == OWN_FOLDER;
-        let is_known = matches!(before, Some(Known::Entry { .. }));
+        let is_known = matches!(before, Some(KnownName::Entry { .. }));
         if seen.device != self.walk.root.device {
             return Some(self.mounted_over(path, before));
         }
-        // It stays that until it is gone: what is in it by now, nobody has seen come.
+        // It stays one path until it is gone: when its present contents were created is unknown.
         if let Some(left) = before.filter(|known| known.is_left()) {
             return Some(left.clone());
         }
@@ -194,14 +200,14 @@ impl<'a, 'w> Visit<'a, 'w> {
             return Some(self.watch_from_outside(path, seen, before));
         }
         match coverage {
-            Coverage::Out(reason) => return Some(passed_over(reason)),
+            Coverage::Out(reason) => return Some(skipped_name(reason)),
             Coverage::Left(reason) => return Some(self.leave(path, before, reason)),
             Coverage::In | Coverage::Precious => {}
         }
         let precious = match before {
-            Some(Known::Entry { precious: true, .. }) => true,
-            // An index made again from the log does not know which folders are ignored.
-            Some(Known::Entry { .. }) => self.is_forgotten() && self.is_ignored_folder(&path),
+            Some(KnownName::Entry { precious: true, .. }) => true,
+            // An index rebuilt from the log does not know which folders are ignored.
+            Some(KnownName::Entry { .. }) => self.is_forgotten() && self.is_ignored_folder(&path),
             _ => coverage == Coverage::Precious,
         };
         let entry = Entry::Dir { mode: seen.mode() };
@@ -211,8 +217,8 @@ impl<'a, 'w> Visit<'a, 'w> {
             self.part.new_in_ignored.push(valid(path.clone()));
             was = Entry::Unknown;
         }
-        // One that is known is looked at by itself.
-        if !self.walk.before.has_folder(&path) || self.walk.strays.contains(&path) {
+        // A known folder is visited by a task of its own.
+        if !self.walk.before.has_folder(&path) || self.walk.unvisited.contains(&path) {
             self.below.push(Task {
                 was_absent: !matches!(listed, Entry::Dir { .. } | Entry::Unknown)
                     && !listed.is_unreadable(),
@@ -225,8 +231,8 @@ impl<'a, 'w> Visit<'a, 'w> {
         if own {
             return None;
         }
-        self.differs(path, was, &entry, false);
-        Some(Known::Entry { entry, fingerprint: None, precious })
+        self.record_change(path, was, &entry, false);
+        Some(KnownName::Entry { entry, fingerprint: None, precious })
     }
 
     fn file(
@@ -234,24 +240,26 @@ impl<'a, 'w> Visit<'a, 'w> {
         path: Vec<u8>,
         name: &[u8],
         seen: &Stat,
-        before: Option<&Known>,
-    ) -> Option<Known> {
-        if matches!(before, Some(Known::Entry { entry, .. }) if entry.is_dir() || entry.is_unreadable())
+        before: Option<&KnownName>,
+    ) -> Option<KnownName> {
+        if matches!(before, Some(KnownName::Entry { entry, .. }) if entry.is_dir() || entry.is_unreadable())
         {
-            self.below_gone(&path);
+            self.record_removed_below(&path);
         }
         if !matches!(seen.kind, FileType::RegularFile | FileType::Symlink) {
             return Some(self.special(path, before));
         }
         self.walk.counter.files(1);
         let (entry, fingerprint, precious) = match before {
-            // The log says that it changed and was not covered: there may be room by now.
-            Some(Known::Entry { entry, .. }) if *entry == UNCOVERED && self.is_precious(&path) => {
+            // It changed and was not covered: there may be room now.
+            Some(KnownName::Entry { entry, .. })
+                if *entry == UNCOVERED && self.is_precious(&path) =>
+            {
                 self.precious(path, seen, before);
                 return None;
             }
-            Some(Known::Entry { entry, fingerprint, precious }) => {
-                // An index made again from the log does not know which files are ignored.
+            Some(KnownName::Entry { entry, fingerprint, precious }) => {
+                // An index rebuilt from the log does not know which files are ignored.
                 let forgotten = fingerprint.is_none() && !precious;
                 let precious = *precious || forgotten && self.is_precious(&path);
                 (Some(entry), *fingerprint, precious)
@@ -259,7 +267,7 @@ impl<'a, 'w> Visit<'a, 'w> {
             _ => {
                 match self.cover_file(&path, before) {
                     Coverage::In | Coverage::Left(_) => {}
-                    Coverage::Out(reason) => return Some(passed_over(reason)),
+                    Coverage::Out(reason) => return Some(skipped_name(reason)),
                     Coverage::Precious => {
                         self.precious(path, seen, before);
                         return None;
@@ -275,7 +283,7 @@ impl<'a, 'w> Visit<'a, 'w> {
             && !self.walk.reads_later(entry)
         {
             self.part.note_links(seen, || path);
-            return Some(Known::Entry { entry: entry.clone(), fingerprint, precious });
+            return Some(KnownName::Entry { entry: entry.clone(), fingerprint, precious });
         }
         let known = entry.and_then(Entry::digest);
         let blobs = self.blobs;
@@ -292,7 +300,7 @@ impl<'a, 'w> Visit<'a, 'w> {
             self.walk.budget
         };
         let mut bytes = Bytes::Keep { known, kept: self.walk.kept, sink: &mut sink, budget };
-        let looked = look_at(&self.folder, name, seen, &mut bytes).unwrap_or(Looked {
+        let looked = look_at(&self.folder, name, seen, &mut bytes).unwrap_or(LookResult {
             entry: Entry::NotCaptured { reason: NotCapturedReason::Unreadable },
             fingerprint: None,
         });
@@ -305,32 +313,32 @@ impl<'a, 'w> Visit<'a, 'w> {
         let mut same_file = same_file;
         if looked.entry.is_unreadable() {
             self.part.unread.files.push(valid(path.clone()));
-            // Only a fingerprint that moved says that it is another.
+            // Only a changed fingerprint shows that it is another file.
             same_file |= was.is_unreadable() && fingerprint.is_none();
         }
-        let fingerprint = self.walk.lasting(&looked);
-        self.differs(path, was, &looked.entry, same_file);
-        Some(Known::Entry { entry: looked.entry, fingerprint, precious })
+        let fingerprint = self.walk.lasting_fingerprint(&looked);
+        self.record_change(path, was, &looked.entry, same_file);
+        Some(KnownName::Entry { entry: looked.entry, fingerprint, precious })
     }
 
-    /// Whether the folder could not be read for a while, or came while the one it is in could not.
+    /// Whether the folder was unreadable for a while, or was created while its parent was.
     fn is_surfaced(&self) -> bool {
         self.task.surfaced || self.known.is_some_and(|folder| folder.hidden)
     }
 
     /// The entry that a name had at the last scan.
-    pub(super) fn before(&self, known: Option<&Known>) -> Entry {
+    pub(super) fn before(&self, known: Option<&KnownName>) -> Entry {
         match self.listed_before(known) {
             Entry::Absent if known.is_none() && self.is_in_ignored() => Entry::Unknown,
             before => before,
         }
     }
 
-    /// The same by what the last scan saw alone.
-    pub(super) fn listed_before(&self, known: Option<&Known>) -> Entry {
+    /// The same, by the last scan only.
+    pub(super) fn listed_before(&self, known: Option<&KnownName>) -> Entry {
         match known {
-            Some(Known::Entry { entry, .. }) => entry.clone(),
-            Some(Known::Skipped { .. }) => Entry::Unknown,
+            Some(KnownName::Entry { entry, .. }) => entry.clone(),
+            Some(KnownName::Skipped { .. }) => Entry::Unknown,
             None => {
                 let listed = self.known.is_some_and(|folder| folder.listed);
                 if listed || self.task.was_absent { Entry::Absent } else { Entry::Unknown }
@@ -338,70 +346,76 @@ impl<'a, 'w> Visit<'a, 'w> {
         }
     }
 
-    pub(super) fn differs(&mut self, path: Vec<u8>, before: Entry, after: &Entry, same_file: bool) {
+    pub(super) fn record_change(
+        &mut self,
+        path: Vec<u8>,
+        before: Entry,
+        after: &Entry,
+        same_file: bool,
+    ) {
         let observed =
             ObservedChange { path: valid(path), before, after: after.clone(), same_file };
         self.part.found.extend(Some(observed).filter(ObservedChange::is_a_change));
     }
 
     /// Another file system hides what was known here; it is still there, below.
-    fn mounted_over(&mut self, path: Vec<u8>, before: Option<&Known>) -> Known {
+    fn mounted_over(&mut self, path: Vec<u8>, before: Option<&KnownName>) -> KnownName {
         match before {
-            Some(known @ Known::Entry { .. }) => {
+            Some(known @ KnownName::Entry { .. }) => {
                 self.part.skipped.push((valid(path), OutReason::OtherFileSystem));
                 known.clone()
             }
-            _ => passed_over(OutReason::OtherFileSystem),
+            _ => skipped_name(OutReason::OtherFileSystem),
         }
     }
 
     /// A device, socket or pipe, never opened. If it took a known path's place, the log says so.
-    fn special(&mut self, path: Vec<u8>, before: Option<&Known>) -> Known {
+    fn special(&mut self, path: Vec<u8>, before: Option<&KnownName>) -> KnownName {
         match before {
-            Some(Known::Entry { entry, .. }) => {
+            Some(KnownName::Entry { entry, .. }) => {
                 let after = Entry::NotCaptured { reason: NotCapturedReason::Special };
-                self.differs(path.clone(), entry.clone(), &after, false);
+                self.record_change(path.clone(), entry.clone(), &after, false);
                 self.part.skipped.push((valid(path), OutReason::Special));
-                Known::Entry { entry: after, fingerprint: None, precious: false }
+                KnownName::Entry { entry: after, fingerprint: None, precious: false }
             }
-            _ => passed_over(OutReason::Special),
+            _ => skipped_name(OutReason::Special),
         }
     }
 
-    fn gone(&mut self, child: &Child) {
-        // An ignored file waits for the budget to be divided: it may be passed over again.
+    fn record_removed(&mut self, child: &Child) {
+        // Whether an ignored file is covered is decided later: it may be skipped again.
         let waits =
             child.known.is_skipped() && !matches!(stat(&self.folder, &child.name), Ok(None));
         if !waits {
-            self.gone_from(join(&self.task.path, &child.name), child);
+            self.record_removed_at(join(&self.task.path, &child.name), child);
         }
     }
 
-    fn gone_from(&mut self, path: Vec<u8>, child: &Child) {
+    fn record_removed_at(&mut self, path: Vec<u8>, child: &Child) {
         match &child.known {
-            Known::Entry { entry, .. } => {
-                self.below_gone(&path);
-                self.differs(path, entry.clone(), &Entry::Absent, false);
+            KnownName::Entry { entry, .. } => {
+                self.record_removed_below(&path);
+                self.record_change(path, entry.clone(), &Entry::Absent, false);
             }
-            // Whoever made the stage took it away.
-            Known::Skipped { why: OutReason::Reserved, .. } => {}
-            // Nobody can bring it back, but everybody can be told, unless it can be made again.
-            Known::Skipped { .. } if !may_be_derived(self.walk.options, &child.name) => {
-                self.differs(path, Entry::Unknown, &Entry::Absent, false);
+            // A stage is removed by the process that made it.
+            KnownName::Skipped { why: OutReason::Reserved, .. } => {}
+            // It cannot be restored, but its removal is recorded, unless it is build output.
+            KnownName::Skipped { .. } if !may_be_derived(self.walk.options, &child.name) => {
+                self.record_change(path, Entry::Unknown, &Entry::Absent, false);
             }
-            Known::Skipped { .. } => {}
+            KnownName::Skipped { .. } => {}
         }
     }
 
-    fn below_gone(&mut self, path: &[u8]) {
+    fn record_removed_below(&mut self, path: &[u8]) {
         let Some(folder) = self.walk.before.folder(path) else { return };
         self.part.dropped.push(path.to_vec());
         for child in &folder.children {
-            self.gone_from(join(path, &child.name), child);
+            self.record_removed_at(join(path, &child.name), child);
         }
     }
 }
 
-pub(super) fn passed_over(why: OutReason) -> Known {
-    Known::Skipped { why, fingerprint: None }
+pub(super) fn skipped_name(why: OutReason) -> KnownName {
+    KnownName::Skipped { why, fingerprint: None }
 }

@@ -16,18 +16,20 @@ use super::ignored::Candidate;
 use super::tasks::Task;
 use super::unreadable::UnreadParts;
 use super::visit::Visit;
-use super::{Ask, Extent, ObservedChange, ScanError, ScanStats, is_gone, is_unread, parent, shown};
+use super::{
+    Extent, ObservedChange, ScanError, ScanRequest, ScanStats, is_gone, is_unread, parent, shown,
+};
 use crate::progress::Counter;
 use crate::worktree::budget::Budget;
 use crate::worktree::fingerprint::{Fingerprint, RacySince, stat, stat_open};
-use crate::worktree::index::{Folder, Index, Known};
-use crate::worktree::look::Looked;
+use crate::worktree::index::{Folder, Index, KnownName};
+use crate::worktree::look::LookResult;
 use crate::worktree::root::{Access, FolderOpener, Root, names_in};
-use crate::worktree::scope::{Distrusted, OutReason, Rules, ScopeOptions};
+use crate::worktree::scope::{DistrustedRules, OutReason, Rules, ScopeOptions};
 
 /// Folders that any thread may take.
 #[derive(Default)]
-struct Shared {
+struct TaskQueue {
     folders: Vec<Task>,
     /// Threads that may still add folders.
     busy: usize,
@@ -37,24 +39,24 @@ pub(super) struct Walk<'a> {
     pub(super) root: &'a Root,
     pub(super) before: &'a Index,
     pub(super) options: &'a ScopeOptions,
-    /// What decides by now which names are covered, as one number.
+    /// A number for the present settings that decide which names are covered.
     pub(super) scope: u64,
     pub(super) threads: usize,
     pub(super) budget: Budget,
     pub(super) extent: Extent<'a>,
     pub(super) kept: &'a HashSet<Digest>,
-    pub(super) distrusted: &'a Distrusted,
+    pub(super) distrusted: &'a DistrustedRules,
     pub(super) stages: &'a HashSet<Vec<u8>>,
     /// Not all names were looked at.
     out_of_time: AtomicBool,
     pub(super) counter: Counter<'a>,
     pub(super) racy: RacySince,
-    /// Known folders that are not part of the workspace: something in them was named.
-    pub(super) strays: HashSet<Vec<u8>>,
-    /// Of folders, as they were looked up.
+    /// Known folders that are not part of the workspace: a call named a path in them.
+    pub(super) unvisited: HashSet<Vec<u8>>,
+    /// Rules by folder, as they were looked up.
     pub(super) rules: Mutex<HashMap<Vec<u8>, Arc<Rules>>>,
-    shared: Mutex<Shared>,
-    /// Threads that have nothing to do.
+    shared: Mutex<TaskQueue>,
+    /// Idle threads.
     waiting: AtomicUsize,
     more: Condvar,
 }
@@ -62,31 +64,31 @@ pub(super) struct Walk<'a> {
 /// What one thread found.
 #[derive(Default)]
 pub(super) struct Part {
-    pub(super) visited: Vec<Visited>,
-    /// Known folders that are no more.
+    pub(super) visited: Vec<VisitedFolder>,
+    /// Known folders that no longer exist.
     pub(super) dropped: Vec<Vec<u8>>,
     pub(super) unread: UnreadParts,
     pub(super) new_in_ignored: Vec<WorkPath>,
-    /// Folders whose rules are others than they were.
+    /// Folders whose rules have changed.
     pub(super) judge_below: Vec<Vec<u8>>,
     pub(super) found: Vec<ObservedChange>,
     pub(super) skipped: Vec<(WorkPath, OutReason)>,
     pub(super) judges: BTreeSet<Vec<u8>>,
-    /// Ignored files, in if the budget lasts.
+    /// Ignored files, covered if there is room.
     pub(super) precious: Vec<Candidate>,
     /// Files with several names, by inode.
     pub(super) linked: Vec<(u64, WorkPath)>,
     pub(super) stats: ScanStats,
 }
 
-pub(super) struct Visited {
+pub(super) struct VisitedFolder {
     pub(super) path: Vec<u8>,
-    /// None: as it was.
+    /// None: unchanged.
     pub(super) changed: Option<Folder>,
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(ask: &Ask<'a>) -> Self {
+    pub(super) fn new(ask: &ScanRequest<'a>) -> Self {
         Self {
             root: ask.root,
             before: ask.before,
@@ -101,7 +103,7 @@ impl<'a> Walk<'a> {
             out_of_time: AtomicBool::new(false),
             counter: ask.counter,
             racy: RacySince::now(),
-            strays: HashSet::new(),
+            unvisited: HashSet::new(),
             rules: Mutex::default(),
             shared: Mutex::default(),
             waiting: AtomicUsize::new(0),
@@ -110,8 +112,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The first scan of a tree reads everything: there all threads always pay.
-fn threads(ask: &Ask<'_>) -> usize {
+/// The first scan of a tree reads everything, so it always uses all threads.
+fn threads(ask: &ScanRequest<'_>) -> usize {
     /// Below this many known folders a second thread costs more than it saves.
     const ONE_BELOW: usize = 400;
     let known = ask.before.least_folders();
@@ -163,17 +165,17 @@ impl Walk<'_> {
         }
     }
 
-    fn work_for(&self, hand_over: &dyn Fn(Vec<PackedBlob>)) -> Result<Part, ScanError> {
-        let blobs = Blobs::new(hand_over);
+    fn work_for(&self, send: &dyn Fn(Vec<PackedBlob>)) -> Result<Part, ScanError> {
+        let blobs = Blobs::new(send);
         let part = self.work(&blobs);
-        blobs.hand_over();
+        blobs.flush();
         part
     }
 
     fn work(&self, blobs: &Blobs<'_>) -> Result<Part, ScanError> {
         let mut part = Part::default();
         let mut outcome = Ok(());
-        // Each thread goes down the tree by itself, and shares only with those that wait.
+        // Each thread descends the tree by itself, and shares folders only with idle threads.
         let mut own = Vec::new();
         let mut opener = FolderOpener::new(self.root);
         while let Some(task) = own.pop().or_else(|| self.take()) {
@@ -198,7 +200,7 @@ impl Walk<'_> {
         outcome.map(|()| part)
     }
 
-    /// Whether the time is up: then what was found is not the whole tree, and nothing of it counts.
+    /// Whether the time is up: then the findings are incomplete and are discarded.
     pub(super) fn is_over(&self) -> bool {
         if self.out_of_time.load(Ordering::Relaxed) {
             return true;
@@ -210,14 +212,14 @@ impl Walk<'_> {
         over
     }
 
-    /// Whether the bytes of a file could not be kept before, and there is time for them now.
+    /// Whether the bytes of a file could not be saved before, and there is time now.
     pub(super) fn reads_later(&self, entry: &Entry) -> bool {
         matches!(entry, Entry::NotCaptured { reason } if reason.may_be_captured_later())
             && self.budget.lets_read()
     }
 
-    /// The fingerprint by which the next scan knows what was looked at.
-    pub(super) fn lasting(&self, looked: &Looked) -> Option<Fingerprint> {
+    /// The fingerprint by which the next scan recognises the entry.
+    pub(super) fn lasting_fingerprint(&self, looked: &LookResult) -> Option<Fingerprint> {
         if is_unread(&looked.entry) {
             looked.fingerprint
         } else {
@@ -225,7 +227,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A folder from the others; `None` when all are done.
+    /// A folder that another thread shared; `None`: all threads are done.
     fn take(&self) -> Option<Task> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -253,7 +255,7 @@ impl Walk<'_> {
         let known = self.before.folder(&task.path);
         let read = opener.folder(&task.path, Access::Read).and_then(|folder| {
             let own = stat_open(&folder)?;
-            // Another file system has come over it meanwhile.
+            // Another file system was mounted over it.
             if own.device != self.root.device {
                 return Err(io::ErrorKind::CrossesDevices.into());
             }
@@ -263,7 +265,7 @@ impl Walk<'_> {
         let (folder, fingerprint, names) = match read {
             Ok(read) => read,
             Err(error) if task.path.is_empty() => return Err(error),
-            // It vanished just now: what it held stays as it was, and the next scan does not take
+            // It was removed just now: its known entries stay, so that the next scan does not take
             // anything in it for new.
             Err(error) if is_gone(&error) => {
                 part.unread(task.path, known.as_deref());
@@ -299,7 +301,7 @@ impl Walk<'_> {
             let judged_by = |folder: &Folder| {
                 let rules = [b".gitignore".as_slice(), b".takebackignore"];
                 let rules = rules.map(|name| match folder.child(name) {
-                    Some(Known::Entry { entry, .. }) => Some(entry.clone()),
+                    Some(KnownName::Entry { entry, .. }) => Some(entry.clone()),
                     _ => None,
                 });
                 (rules, folder.repository, folder.excludes)
@@ -308,18 +310,18 @@ impl Walk<'_> {
                 part.judge_below.push(task.path.clone());
             }
         }
-        part.visited.push(Visited { path: task.path, changed: (!is_same).then_some(folder) });
+        part.visited.push(VisitedFolder { path: task.path, changed: (!is_same).then_some(folder) });
         Ok(())
     }
 
-    /// A folder's fingerprint, if it stands for the names in it.
+    /// A folder's fingerprint, if it proves that its names are unchanged.
     fn trusted(&self, fingerprint: Fingerprint) -> Option<Fingerprint> {
         Some(fingerprint)
             .filter(|_| self.root.folder_times)
             .and_then(|print| self.racy.trust(print))
     }
 
-    /// The rules that hold in a folder, as it is now.
+    /// The rules that apply in a folder, as it is now.
     pub(super) fn rules_of(&self, path: &[u8]) -> Arc<Rules> {
         let lock = || self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let mut unread = Vec::new();
@@ -352,7 +354,7 @@ impl Part {
     fn unread(&mut self, path: Vec<u8>, known: Option<&Folder>) {
         let unread = known.map(Folder::unread).unwrap_or_default();
         let is_same = known == Some(&unread);
-        self.visited.push(Visited { path, changed: (!is_same).then_some(unread) });
+        self.visited.push(VisitedFolder { path, changed: (!is_same).then_some(unread) });
     }
 }
 

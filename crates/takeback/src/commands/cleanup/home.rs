@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use takeback_core::retention::{CleanedUp, Clock, Occasion, Policy, clean_up, store_bytes};
+use takeback_core::retention::{CleanUpReport, Clock, Occasion, Policy, clean_up, store_bytes};
 use takeback_core::rewind::needs_recovery;
 use takeback_store::Timestamp;
 
@@ -19,7 +19,7 @@ use crate::stores::{self, StoreFolder};
 #[derive(Debug)]
 pub(crate) struct HomeCleanedUp {
     /// The workspaces that lost points, and the bytes reclaimed in each.
-    pub(crate) workspaces: Vec<(PathBuf, CleanedUp)>,
+    pub(crate) workspaces: Vec<(PathBuf, CleanUpReport)>,
     pub(crate) left: Home,
 }
 
@@ -66,7 +66,7 @@ fn fit_into(
     most: u64,
     place: &mut Place,
     clock: Clock,
-) -> Result<Option<(CleanedUp, u64)>, CommandError> {
+) -> Result<Option<(CleanUpReport, u64)>, CommandError> {
     if needs_recovery(&place.workspace)? {
         return Ok(None);
     }

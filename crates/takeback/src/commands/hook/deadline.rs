@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use takeback_agents::{HookEvent, HookEventKind, HookSource, record_hook_event_with};
 use takeback_core::record::RecordError;
-use takeback_core::retention::{is_due, is_tight};
+use takeback_core::retention::{is_due, is_over_size_limit};
 use takeback_core::{
     self as core, Admission, AgentEvent, Inbox, InboxEvent, QueuedEvent, Workspace, learn_ids,
     record, record_or_queue, record_queued,
@@ -185,7 +185,7 @@ impl Task {
         let policy = place.settings.retention();
         if self.hook_event.kind == HookEventKind::SessionStart
             && (is_due(workspace).is_ok_and(|due| due)
-                || is_tight(workspace, &policy).is_ok_and(|tight| tight))
+                || is_over_size_limit(workspace, &policy).is_ok_and(|tight| tight))
         {
             self.clean_up_in_background();
         }

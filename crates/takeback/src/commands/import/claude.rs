@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use takeback_agents::{
     ClaudeHistoryError, PastSession, claude_transcript, claude_transcripts, past_session,
 };
-use takeback_core::exchange::{BundleLimits, Imported, Outside, Story, StoryError, Trial};
+use takeback_core::exchange::{
+    AgentHistory, AgentHistoryError, BundleLimits, ImportMode, ImportReport, OutsidePolicy,
+};
 use takeback_store::WorkPath;
 
 use super::{answer, import_bundle, print_summary, refused};
@@ -42,25 +44,24 @@ pub(super) fn import(
     if story.sessions.is_empty() {
         return nothing(&skipped, &location, screen);
     }
-    let outside = if args.include_ignored { Outside::Accept } else { Outside::Refuse };
+    let outside = if args.include_ignored { OutsidePolicy::Accept } else { OutsidePolicy::Refuse };
     let limits = BundleLimits { contents: args.max_size, outside };
     let from = Path::new("Claude Code's file history");
-    let told =
-        story.told(&location.root, &limits, tempfile::tempfile()?).map_err(
-            |error| match error {
-                StoryError::Bundle(error) => refused(from, error),
-                error => CommandError::new(Kind::Error, error).hint("Nothing was imported."),
-            },
-        )?;
+    let told = story.to_bundle(&location.root, &limits, tempfile::tempfile()?).map_err(
+        |error| match error {
+            AgentHistoryError::Bundle(error) => refused(from, error),
+            error => CommandError::new(Kind::Error, error).hint("Nothing was imported."),
+        },
+    )?;
     (skipped.lost, skipped.outside) = (told.lost, told.outside);
-    let trial = if args.dry_run { Trial::DryRun } else { Trial::ForReal };
+    let trial = if args.dry_run { ImportMode::DryRun } else { ImportMode::ForReal };
     let imported = import_bundle(options, &told.bundle, trial, from)?;
     if screen.json {
         screen.json(&answer_of(&imported, &skipped))?;
     } else if !screen.quiet {
         print_summary(&imported, trial, screen)?;
         print_skipped(&skipped, screen)?;
-        if trial == Trial::ForReal {
+        if trial == ImportMode::ForReal {
             writeln!(
                 screen.out,
                 "Your files were not changed. {HINT}`takeback rewind ID` takes back what Claude \
@@ -72,7 +73,10 @@ pub(super) fn import(
 }
 
 /// Reads the requested sessions, oldest first.
-fn read(location: &Location, args: &ImportArgs) -> Result<(Story, SkipCounts), CommandError> {
+fn read(
+    location: &Location,
+    args: &ImportArgs,
+) -> Result<(AgentHistory, SkipCounts), CommandError> {
     let config = config()?;
     let failed = |error: ClaudeHistoryError| CommandError::new(Kind::Error, error);
     let mut sessions: Vec<PastSession> = Vec::new();
@@ -94,7 +98,10 @@ fn read(location: &Location, args: &ImportArgs) -> Result<(Story, SkipCounts), C
         skipped.without_files += past.without_files;
         skipped.damaged_lines += past.damaged_lines;
     }
-    Ok((Story { sessions: sessions.into_iter().map(|past| past.session).collect() }, skipped))
+    Ok((
+        AgentHistory { sessions: sessions.into_iter().map(|past| past.session).collect() },
+        skipped,
+    ))
 }
 
 /// Claude Code's folder.
@@ -143,7 +150,7 @@ fn nothing(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let none =
-        Imported { points: Vec::new(), sessions: Vec::new(), changes: 0, blobs: 0, steps: 0 };
+        ImportReport { points: Vec::new(), sessions: Vec::new(), changes: 0, blobs: 0, steps: 0 };
     if screen.json {
         screen.json(&answer_of(&none, skipped))?;
     } else if !screen.quiet {
@@ -158,7 +165,7 @@ fn nothing(
     Ok(Kind::Nothing as u8)
 }
 
-fn answer_of(imported: &Imported, skipped: &SkipCounts) -> answers::ImportAnswer {
+fn answer_of(imported: &ImportReport, skipped: &SkipCounts) -> answers::ImportAnswer {
     let mut answer = answer(imported);
     for (answer, point) in answer.points.iter_mut().zip(&imported.points) {
         // Only message ids mean something to Claude Code.

@@ -1,6 +1,6 @@
 //! `server:info` and `status`, without reading the workspace's files.
 
-use takeback_core::watch::{Standing, Watched};
+use takeback_core::watch::{TreeWatch, WatchStatus};
 use takeback_ipc::params::NamedParams;
 use takeback_ipc::{Limits, Outcome, Outlet};
 use takeback_store::PointKind;
@@ -65,9 +65,11 @@ fn status_of(place: &Place) -> Result<ServerStatus, CommandError> {
     })
 }
 
-fn watch_state(watched: &Watched) -> WatchState {
-    match watched.standing() {
-        Standing::Watching { folders } => WatchState { folders: Some(folders), why: None },
-        Standing::Scanning(why) => WatchState { folders: None, why: Some(why.reason().to_owned()) },
+fn watch_state(watched: &TreeWatch) -> WatchState {
+    match watched.status() {
+        WatchStatus::Watching { folders } => WatchState { folders: Some(folders), why: None },
+        WatchStatus::Scanning(why) => {
+            WatchState { folders: None, why: Some(why.reason().to_owned()) }
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use takeback_core::Workspace;
-use takeback_core::worktree::index::{Index, Known};
+use takeback_core::worktree::index::{Index, KnownName};
 use takeback_store::{Entry, StoreError, WorkPath};
 
 use crate::answers;
@@ -35,7 +35,7 @@ impl Ignored {
             let top = outermost(&index, path);
             for child in &folder.children {
                 let (is_file, size) = match &child.known {
-                    Known::Entry { entry, precious: true, .. } => match entry {
+                    KnownName::Entry { entry, precious: true, .. } => match entry {
                         Entry::Dir { .. } => (false, 0),
                         Entry::File { size, .. } => (true, *size),
                         _ => (true, 0),
@@ -104,7 +104,7 @@ fn outermost(index: &Index, folder: &[u8]) -> Option<WorkPath> {
     around.push(folder);
     let is_ignored = |path: &WorkPath| {
         matches!(index.known(path),
-            Some(Known::Entry { entry, precious: true, .. })
+            Some(KnownName::Entry { entry, precious: true, .. })
                 if entry.is_dir() || entry.is_unreadable())
     };
     around.into_iter().find(is_ignored)

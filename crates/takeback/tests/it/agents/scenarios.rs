@@ -393,7 +393,7 @@ fn prompts(points: &Value) -> Vec<&str> {
 }
 
 /// The paths that changed after a point, each with its author: `agent` is this session.
-fn authors(shown: &Value, session: &str) -> BTreeSet<(String, String)> {
+pub(super) fn authors(shown: &Value, session: &str) -> BTreeSet<(String, String)> {
     let changes = shown["changes"].as_array().unwrap_or_else(|| panic!("{shown}"));
     let author = |change: &Value| {
         let author = &change["author"];
@@ -404,6 +404,6 @@ fn authors(shown: &Value, session: &str) -> BTreeSet<(String, String)> {
     changes.iter().map(author).collect()
 }
 
-fn owned(expected: &[(&str, &str)]) -> BTreeSet<(String, String)> {
+pub(super) fn owned(expected: &[(&str, &str)]) -> BTreeSet<(String, String)> {
     expected.iter().map(|(path, author)| ((*path).to_owned(), (*author).to_owned())).collect()
 }

@@ -9,7 +9,7 @@ use crate::user::User;
 
 const VARIABLE: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
 
-fn starts(place: TerminalOptions<'_>) -> Terminal {
+fn starts(place: &TerminalOptions<'_>) -> Terminal {
     let mut chat = place.start(&["chat", "--agent", "builtin"]);
     chat.sees("builtin");
     chat
@@ -57,7 +57,7 @@ fn a_checkpoint_that_cannot_be_restored_is_red_and_logged() {
 fn a_message_when_the_checkpoint_feature_is_not_enabled() {
     let user = User::new();
     user.set(r#"{"enableFileCheckpointing": false}"#);
-    let mut chat = starts(user.terminal(80, 24));
+    let mut chat = starts(&user.terminal(80, 24));
     chat.types(ESC).types(ESC).sees("Checkpoint feature not enabled");
     assert_eq!(chat.colour_of("Checkpoint feature"), vt100::Color::Idx(3), "a warning");
     chat.types("no menu").sees("> no menu");
@@ -68,7 +68,7 @@ fn a_message_when_the_checkpoint_feature_is_not_enabled() {
 #[test]
 fn a_message_when_there_are_no_checkpoints() {
     let user = User::new();
-    let mut chat = starts(user.terminal(80, 24));
+    let mut chat = starts(&user.terminal(80, 24));
     chat.types(ESC).types(ESC).sees("No checkpoints available");
     assert_eq!(chat.colour_of("No checkpoints"), vt100::Color::Idx(3), "a warning");
     chat.types("no menu").sees("> no menu");
@@ -116,7 +116,7 @@ fn the_application_makes_the_list_of_checkpoints_when_a_session_begins() {
     assert!(!sessions.exists());
     user.set(r#"{"enableFileCheckpointing": true}"#);
     let place = user.terminal(80, 24).with(VARIABLE, "1").errors_to(user.home().join("errors"));
-    let chat = starts(place);
+    let chat = starts(&place);
     let errors = std::fs::read_to_string(user.home().join("errors")).expect("it was made");
     assert_eq!(errors, "", "the environment was looked at, and is right");
     let folder = list_file(&user).parent().expect("a folder").to_owned();

@@ -72,13 +72,13 @@ fn a_full_disk_says_what_to_do() {
     let in_workspace = user.with_failing("write:error=ENOSPC:when=1", None, &["rewind", "m", "-y"]);
     assert_eq!(in_workspace.code, 1);
     insta::assert_snapshot!(in_workspace.err, @"
-    takeback: cannot make a.txt ready beside its place: No space left on device (os error 28)
+    takeback: cannot stage a.txt: No space left on device (os error 28)
       Nothing was changed.
       Free some disk space and try again; nothing was lost.
     ");
     let no_folder = user.with_failing("mkdirat:error=ENOSPC:when=1", None, &["rewind", "m", "-y"]);
     insta::assert_snapshot!(no_folder.err, @r"
-    takeback: cannot make .takeback ready beside its place: No space left on device (os error 28)
+    takeback: cannot stage .takeback: No space left on device (os error 28)
       Nothing was changed.
       Free some disk space and try again; nothing was lost.
     ");

@@ -31,7 +31,7 @@ fn a_workspace_that_may_not_be_written() {
     user.set_mode(".", 0o555);
     let before = user.tree();
     insta::assert_snapshot!(user.unprivileged_exits(1, &["rewind", "m", "-y"]).err, @r"
-    takeback: cannot make .takeback ready beside its place: Permission denied (os error 13)
+    takeback: cannot stage .takeback: Permission denied (os error 13)
       Nothing was changed.
       Make the folder writable and try again.
     ");
@@ -58,7 +58,7 @@ fn a_read_only_file_system_says_so() {
     let answer = user.with_failing("mkdirat:error=EROFS:when=1+", None, &["rewind", "m", "-y"]);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: cannot make .takeback ready beside its place: Read-only file system (os error 30)
+    takeback: cannot stage .takeback: Read-only file system (os error 30)
       Nothing was changed.
       Make the folder writable and try again.
     ");

@@ -147,7 +147,7 @@ fn an_execution_is_written_as_one_document() {
         fs::metadata(user.work().join("out.json")).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     insta::assert_snapshot!(user.exits(2, &["state", "export", "e", "out.json"]).err, @"
-    takeback: out.json is there already
+    takeback: out.json already exists
       Choose another name.
     ");
     user.exits(1, &["state", "export", "f", "no.json"]);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use takeback_core::exchange::Kept;
+use takeback_core::exchange::SavedFile;
 
 use super::wire::WireToolResult;
 
@@ -30,24 +30,24 @@ impl EditedText {
 
     /// The file's bytes after the edit, if its contents `before` determine how the text was
     /// encoded.
-    pub(super) fn kept(&self, before: &Kept) -> Option<Kept> {
+    pub(super) fn kept(&self, before: &SavedFile) -> Option<SavedFile> {
         let (bytes, mode) = match before {
             // The usual mode of a new file.
-            Kept::Absent => return Some(self.as_bytes(LineEnd::Lf, 0o644)),
-            Kept::Copy(copy) => read(copy)?,
-            Kept::Bytes { bytes, mode } => (bytes.clone(), *mode),
-            Kept::Lost => return None,
+            SavedFile::Absent => return Some(self.as_bytes(LineEnd::Lf, 0o644)),
+            SavedFile::Copy(copy) => read(copy)?,
+            SavedFile::Bytes { bytes, mode } => (bytes.clone(), *mode),
+            SavedFile::Lost => return None,
         };
         let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.starts_with('\u{feff}'))?;
         Some(self.as_bytes(LineEnd::of(text)?, mode))
     }
 
-    fn as_bytes(&self, ends: LineEnd, mode: u32) -> Kept {
+    fn as_bytes(&self, ends: LineEnd, mode: u32) -> SavedFile {
         let bytes = match ends {
             LineEnd::Lf => self.0.clone(),
             LineEnd::CrLf => self.0.replace("\r\n", "\n").replace('\n', "\r\n"),
         };
-        Kept::Bytes { bytes: bytes.into_bytes(), mode }
+        SavedFile::Bytes { bytes: bytes.into_bytes(), mode }
     }
 }
 

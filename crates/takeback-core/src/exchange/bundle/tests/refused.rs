@@ -3,13 +3,13 @@
 use super::*;
 
 #[test]
-fn places_where_nothing_may_be_brought_are_refused() {
+fn forbidden_paths_are_refused() {
     assert_refused(
         draft,
         &[
             (
                 |d| add(d, "/etc/passwd", file("one")),
-                "its path /etc/passwd lies outside the workspace",
+                "its path /etc/passwd is outside the workspace",
             ),
             (
                 |d| add(d, ".git/config", file("one")),
@@ -24,12 +24,15 @@ fn places_where_nothing_may_be_brought_are_refused() {
                 |d| add(d, ".takeback/x", file("one")),
                 "its path .takeback/x belongs to version control",
             ),
-            (|d| add(d, "a", file("two")), "its path a stands twice in one tree"),
-            (|d| add(d, "x", Entry::Absent), "its path x stands twice in one tree"),
-            (|d| add(d, "a/b", file("one")), "its path a/b lies below a, which is no folder then"),
+            (|d| add(d, "a", file("two")), "its path a occurs twice in one tree"),
+            (|d| add(d, "x", Entry::Absent), "its path x occurs twice in one tree"),
+            (
+                |d| add(d, "a/b", file("one")),
+                "its path a/b is below a, which is not a folder at that point",
+            ),
             (
                 |d| add(d, "l/b/c", Entry::Dir { mode: 0 }),
-                "its path l/b/c lies below l, which is no",
+                "its path l/b/c is below l, which is not",
             ),
             (
                 |d| {
@@ -37,23 +40,23 @@ fn places_where_nothing_may_be_brought_are_refused() {
                     d.piece.changes.push(change(4, "d", Entry::Dir { mode: 0o755 }, link("/etc")));
                     d.piece.points[2].seq = Seq(4);
                 },
-                "its path d/new lies below d, which is no folder then",
+                "its path d/new is below d, which is not a folder at that point",
             ),
-            (|d| d.piece.base[2].1 = link(""), "its link l leads to no name"),
-            (|d| d.piece.base[2].1 = link("a\0b"), "its link l leads to no name"),
-            (|d| d.piece.base[2].1 = link(&"x".repeat(4096)), "its link l leads to no name"),
+            (|d| d.piece.base[2].1 = link(""), "its link l has an invalid target"),
+            (|d| d.piece.base[2].1 = link("a\0b"), "its link l has an invalid target"),
+            (|d| d.piece.base[2].1 = link(&"x".repeat(4096)), "its link l has an invalid target"),
             (
                 |d| add(d, "x/".repeat(20_000).trim_end_matches('/'), Entry::Unknown),
-                "is not a plain path: it is too long",
+                "is malformed: it is too long",
             ),
         ],
     );
 }
 
 #[test]
-fn changes_that_do_not_follow_one_another_are_refused() {
+fn inconsistent_changes_are_refused() {
     const CANCELS: &str =
-        "its change 2 of a takes back something else than an earlier change of it";
+        "its change 2 of a takes back something other than an earlier change of that path";
     assert_refused(
         draft,
         &[
@@ -74,44 +77,43 @@ fn changes_that_do_not_follow_one_another_are_refused() {
             (|d| d.piece.changes[1].author = Author::Human, CANCELS),
             (
                 |d| d.piece.changes[1].time = Timestamp(i64::MIN),
-                "its change 2 is at a time that no",
+                "its change 2 has an impossible time",
             ),
         ],
     );
 }
 
 #[test]
-fn points_and_sessions_that_have_no_place_are_refused() {
-    const BEHIND: &str =
-        "its point 0000000000000003 lies behind its last change, or before an earl";
+fn inconsistent_points_and_sessions_are_refused() {
+    const BEHIND: &str = "its point 0000000000000003 is after its last change, or before an earl";
     assert_refused(
         draft,
         &[
-            (|d| d.piece.sessions[1].id = SessionId::from("s"), "its session s stands there twice"),
+            (|d| d.piece.sessions[1].id = SessionId::from("s"), "its session s occurs twice"),
             (
                 |d| d.piece.sessions[0].parent = Some(SessionId::from("t")),
-                "it names the session t, w",
+                "it refers to session t, w",
             ),
-            (|d| d.piece.sessions.truncate(1), "it names the session t, which it does not have"),
+            (|d| d.piece.sessions.truncate(1), "it refers to session t, which it does not contain"),
             (
                 |d| d.piece.turns[0].session = SessionId::from("x"),
-                "it names the session x, which it",
+                "it refers to session x, which it",
             ),
             (
                 |d| d.piece.points[0].session = Some(SessionId::from("x")),
-                "it names the session x, wh",
+                "it refers to session x, wh",
             ),
             (
                 |d| d.piece.sessions[0].ended_at = Some(Timestamp(i64::MAX)),
-                "the session s is at a ti",
+                "the session s has an impossible ti",
             ),
             (
                 |d| d.piece.turns.push(d.piece.turns[0].clone()),
-                "its turn 0000000000000007 stands the",
+                "its turn 0000000000000007 occurs tw",
             ),
             (
                 |d| d.piece.turns[0].opened_at = TIME_END,
-                "the turn 0000000000000007 is at a time that",
+                "the turn 0000000000000007 has an impossible",
             ),
             (
                 |d| {
@@ -133,47 +135,44 @@ fn points_and_sessions_that_have_no_place_are_refused() {
             (|d| d.piece.points[2].seq = Seq(7), BEHIND),
             (|d| d.piece.points[2].seq = Seq(u64::MAX), BEHIND),
             (|d| d.piece.points[2].seq = Seq(1), BEHIND),
-            (
-                |d| d.piece.points[1].id = PointId(1),
-                "its point 0000000000000001 stands there twice",
-            ),
+            (|d| d.piece.points[1].id = PointId(1), "its point 0000000000000001 occurs twice"),
             (
                 |d| d.piece.points[1].created_at = Timestamp(-1),
-                "its point 0000000000000002 is at a t",
+                "its point 0000000000000002 has an imp",
             ),
             (
                 |d| d.piece.points[1].label = Some("@~1".to_owned()),
-                r#"its point 0000000000000002 has the label "@~1", which is none"#,
+                r#"its point 0000000000000002 has the invalid label "@~1""#,
             ),
-            (|d| d.piece.points[0].label = Some(" ".to_owned()), r#"has the label " ", which is"#),
+            (|d| d.piece.points[0].label = Some(" ".to_owned()), r#"has the invalid label " ""#),
             (
                 |d| d.piece.points[0].label = Some("\u{1b}[2J".to_owned()),
-                r#"has the label "\u{1b}[2J", which is none"#,
+                r#"has the invalid label "\u{1b}[2J""#,
             ),
         ],
     );
 }
 
 #[test]
-fn contents_that_are_not_what_is_needed_are_refused() {
+fn wrong_contents_are_refused() {
     assert_refused(
         draft,
         &[
-            (|d| d.blobs.truncate(1), "the contents of a are missing in it"),
+            (|d| d.blobs.truncate(1), "the contents of a are missing"),
             (
                 |d| d.blobs.push(PackedBlob::new(b"three".to_vec())),
                 "nothing in it needs its contents",
             ),
-            (|d| d.blobs.push(d.blobs[0].clone()), "stand there twice"),
-            (|d| d.blobs[0].bytes[0] ^= 1, "are not what they are called"),
-            (|d| d.blobs[0].size = 4, "the contents of a have another size in it than it says"),
-            (|d| add(d, "z", of_size("one", 4)), "the contents of z have another size in it than"),
+            (|d| d.blobs.push(d.blobs[0].clone()), "occur twice"),
+            (|d| d.blobs[0].bytes[0] ^= 1, "do not match their digest"),
+            (|d| d.blobs[0].size = 4, "the contents of a do not have the declared size"),
+            (|d| add(d, "z", of_size("one", 4)), "the contents of z do not have the declared"),
         ],
     );
 }
 
 #[test]
-fn paths_that_are_none_are_refused() {
+fn malformed_paths_are_refused() {
     let table: &[(&[u8; 5], &str)] = &[
         (b"../zz", "an empty, `.` or `..` component"),
         (b"zz/..", "an empty, `.` or `..` component"),
@@ -182,7 +181,7 @@ fn paths_that_are_none_are_refused() {
         (b"zzzz/", "an empty, `.` or `..` component"),
         (b"//zzz", "an empty, `.` or `..` component"),
         (b"zz\0zz", "it holds a NUL byte"),
-        (b"/zzzz", "lies outside the workspace"),
+        (b"/zzzz", "is outside the workspace"),
         (b".hg/z", "belongs to version control or to Takeback"),
     ];
     let mut draft = draft();
@@ -196,19 +195,19 @@ fn paths_that_are_none_are_refused() {
         let error = read(&sealed(bytes)).unwrap_err().to_string();
         assert!(error.contains(expected), "{name:?}: {error}");
     }
-    let outside = BundleLimits { outside: Outside::Accept, ..BundleLimits::default() };
+    let outside = BundleLimits { outside: OutsidePolicy::Accept, ..BundleLimits::default() };
     draft.piece.base.pop();
     draft.piece.base.push((path("/a"), file("one")));
     draft.piece.base.push((path("/a/b"), file("one")));
     let error = read_with(&written(&draft), &outside).unwrap_err().to_string();
-    assert_eq!(error, "its path /a/b lies below /a, which is no folder then");
+    assert_eq!(error, "its path /a/b is below /a, which is not a folder at that point");
 }
 
-/// What it is, which bytes become what, and what is said of it.
-type Flipped = (&'static str, Vec<(usize, u8)>, &'static str);
+/// A name, the bytes to replace, and the expected error.
+type CorruptionCase = (&'static str, Vec<(usize, u8)>, &'static str);
 
 #[test]
-fn records_that_are_none_are_refused() {
+fn malformed_records_are_refused() {
     let good = written(&draft());
     let first = START as usize;
     let length = |at: usize| u32::from_le_bytes(good[at + 1..at + 5].try_into().unwrap()) as usize;
@@ -220,7 +219,7 @@ fn records_that_are_none_are_refused() {
     // As many records as the draft has, and the end.
     assert_eq!(starts.len(), 2 + 1 + 4 + 6 + 3 + 2 + 1);
     let last = starts[starts.len() - 2];
-    let table: [Flipped; 20] = [
+    let table: [CorruptionCase; 20] = [
         ("a length beyond the file", vec![(first + 4, 0x7f)], "it is longer than the file"),
         (
             "the largest length",
@@ -230,28 +229,28 @@ fn records_that_are_none_are_refused() {
         (
             "a length one too small",
             vec![(first + 1, good[first + 1] - 1)],
-            "its fields make no sense",
+            "its fields are invalid",
         ),
         (
             "a length one too large",
             vec![(first + 1, good[first + 1] + 1)],
-            "its fields make no sense",
+            "its fields are invalid",
         ),
         (
             "a last length too large",
             vec![(last + 1, good[last + 1] + 1)],
             "it is longer than the file",
         ),
-        ("an unknown kind", vec![(first, 8)], "its kind is not known"),
-        ("no kind", vec![(first, 0)], "its kind is not known"),
-        ("an end in the middle", vec![(first, END)], "its kind is not known"),
-        ("a state", vec![(first, Kind::State as u8)], "its kind is not known to this version"),
-        ("a session as a turn", vec![(first, Kind::Turn as u8)], "its fields make no sense"),
-        ("a session after a point", vec![(last, Kind::Session as u8)], "it comes too late"),
-        ("a text longer than its record", vec![(first + RECORD_HEAD + 3, 1)], "make no sense"),
-        ("a text that is none", vec![(first + RECORD_HEAD + 4, 0xff)], "its fields make no sense"),
-        ("an option of 2", vec![(first + RECORD_HEAD + 5, 2)], "its fields make no sense"),
-        ("an unknown encoding", vec![(last + RECORD_HEAD + 40, 9)], "its fields make no sense"),
+        ("an unknown kind", vec![(first, 8)], "its kind is unknown"),
+        ("no kind", vec![(first, 0)], "its kind is unknown"),
+        ("an end in the middle", vec![(first, END)], "its kind is unknown"),
+        ("a state", vec![(first, Kind::State as u8)], "its kind is unknown to this version"),
+        ("a session as a turn", vec![(first, Kind::Turn as u8)], "its fields are invalid"),
+        ("a session after a point", vec![(last, Kind::Session as u8)], "it is out of order"),
+        ("a text longer than its record", vec![(first + RECORD_HEAD + 3, 1)], "are invalid"),
+        ("a text that is none", vec![(first + RECORD_HEAD + 4, 0xff)], "its fields are invalid"),
+        ("an option of 2", vec![(first + RECORD_HEAD + 5, 2)], "its fields are invalid"),
+        ("an unknown encoding", vec![(last + RECORD_HEAD + 40, 9)], "its fields are invalid"),
         ("another count", vec![(good.len() - 32 - 8, 9)], "its last record counts other records"),
         ("version 2", vec![(16, 2)], "it has version 2; this Takeback knows versions up to 1"),
         ("version 0", vec![(16, 0)], "it is damaged"),
@@ -267,7 +266,7 @@ fn records_that_are_none_are_refused() {
 }
 
 #[test]
-fn whatever_is_flipped_or_cut_is_refused_as_damage() {
+fn every_flipped_or_cut_byte_is_refused_as_damage() {
     let good = written(&draft());
     for length in 0..good.len() {
         let error = read(&good[..length]).unwrap_err();

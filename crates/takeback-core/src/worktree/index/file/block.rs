@@ -13,20 +13,20 @@ use super::codec::{
 };
 use super::{HAS_SKIPPED, HIDDEN, LISTED, REPOSITORY};
 use crate::worktree::fingerprint::Fingerprint;
-use crate::worktree::index::{Child, Folder, Known};
+use crate::worktree::index::{Child, Folder, KnownName};
 use crate::worktree::scope::OutReason;
 
-/// Folders as the file has them: read in one go, and looked at where they lie.
+/// The folders of the file: read in one go and decoded in place.
 #[derive(Debug)]
 pub(crate) struct Base {
     pub(super) bytes: Vec<u8>,
-    /// Where the newest block of each folder lies; by path.
+    /// The newest block of each folder, sorted by path.
     pub(super) blocks: Vec<Range<usize>>,
-    /// Where the file ended when it was written in one piece.
+    /// The length of the file without its deltas.
     pub(super) file_length: u64,
 }
 
-/// One folder, where it lies.
+/// One folder, in place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block<'a> {
     /// All of it.
@@ -37,14 +37,14 @@ pub(crate) struct Block<'a> {
     pub(crate) excludes: Option<Fingerprint>,
     tags: &'a [u8],
     prints: &'a [u8],
-    /// Where each name ends, and where each entry begins.
+    /// Where each name ends; `starts`: where each entry begins.
     ends: &'a [u8],
     starts: &'a [u8],
     names: &'a [u8],
     entries: &'a [u8],
 }
 
-/// As much of a name as is needed to see whether it is as it was.
+/// As much of a name as is needed to see whether it changed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Brief<'a> {
     pub(crate) name: &'a [u8],
@@ -54,7 +54,7 @@ pub(crate) struct Brief<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A file or link, kept.
+    /// A saved file or link.
     Kept,
     Folder,
     Skipped,
@@ -65,7 +65,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-impl Known {
+impl KnownName {
     pub(crate) fn brief<'a>(&self, name: &'a [u8]) -> Brief<'a> {
         let (kind, fingerprint) = match self {
             Self::Entry { entry, fingerprint, .. } => {
@@ -135,22 +135,22 @@ impl<'a> Block<'a> {
         self.names.get(start..number(self.ends, at)?)
     }
 
-    fn known(&self, at: usize) -> Option<Known> {
+    fn known(&self, at: usize) -> Option<KnownName> {
         let entry = self.entries.get(number(self.starts, at)?..)?;
         get_known(self.tags[at], self.fingerprint_of(at), &mut Input(entry))
     }
 
-    /// How large the ignored files in it are that are kept all the same.
+    /// The total size of the ignored files in it that are covered.
     pub(in crate::worktree::index) fn precious_bytes(&self) -> u64 {
         let precious = (0..self.len()).filter(|at| self.tags[*at] & PRECIOUS != 0);
         let size = |at| match self.known(at) {
-            Some(Known::Entry { entry: Entry::File { size, .. }, .. }) => size,
+            Some(KnownName::Entry { entry: Entry::File { size, .. }, .. }) => size,
             _ => 0,
         };
         precious.map(size).fold(0, u64::saturating_add)
     }
 
-    /// What was passed over in it.
+    /// The skipped names in it.
     pub(in crate::worktree::index) fn skipped(
         self,
     ) -> impl Iterator<Item = (&'a [u8], OutReason, Option<Fingerprint>)> {
@@ -162,7 +162,7 @@ impl<'a> Block<'a> {
     }
 
     /// What is known of one name.
-    pub(in crate::worktree::index) fn child(&self, name: &[u8]) -> Option<Known> {
+    pub(in crate::worktree::index) fn child(&self, name: &[u8]) -> Option<KnownName> {
         let (mut low, mut high) = (0, self.tags.len());
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -227,7 +227,8 @@ impl Base {
         (0..self.len()).filter_map(|at| self.block(at))
     }
 
-    /// The blocks of a folder and of those in it, and perhaps of some that come between them.
+    /// The blocks of a folder and of those below it, and perhaps of others with the same prefix: `a-b`
+    /// for `a`.
     pub(in crate::worktree::index) fn blocks_below(
         &self,
         folder: &[u8],
@@ -242,7 +243,7 @@ impl Base {
         self.block(self.place_of(path).ok()?)
     }
 
-    /// Which block is that of `path`, or would be.
+    /// The number of the block of `path`, or where it would be.
     pub(super) fn place_of(&self, path: &[u8]) -> Result<usize, usize> {
         self.blocks.binary_search_by(|block| {
             let at = self.bytes.get(block.clone()).and_then(|block| Input(block).bytes());
@@ -250,8 +251,8 @@ impl Base {
         })
     }
 
-    /// Takes in where blocks lie that came later; none: the folder is gone.
-    pub(super) fn take_in(&mut self, moved: HashMap<Vec<u8>, Option<Range<usize>>>) {
+    /// Adds blocks of deltas, which replace earlier ones; none: the folder is gone.
+    pub(super) fn add_blocks(&mut self, moved: HashMap<Vec<u8>, Option<Range<usize>>>) {
         let mut new: Vec<(usize, Vec<u8>, Range<usize>)> = Vec::new();
         let mut gone = Vec::new();
         for (path, block) in moved {
@@ -282,7 +283,7 @@ impl Base {
     }
 }
 
-/// One number of a column.
+/// A number in a column.
 fn number(column: &[u8], at: usize) -> Option<usize> {
     Some(u32::from_le_bytes(*column.get(at * 4..)?.first_chunk()?) as usize)
 }

@@ -3,7 +3,7 @@
 use takeback_store::{Digest, Entry, NotCapturedReason, Seq, WorkPath};
 
 use crate::worktree::fingerprint::Fingerprint;
-use crate::worktree::index::{Known, Linked};
+use crate::worktree::index::{KnownName, LinkedNames};
 use crate::worktree::scope::OutReason;
 
 /// Stored as `until` while the names are still linked.
@@ -22,10 +22,10 @@ pub(super) const HAS_PRINT: u8 = 0x80;
 
 pub(super) const PRINT: usize = 36;
 
-pub(super) fn tag(known: &Known) -> u8 {
+pub(super) fn tag(known: &KnownName) -> u8 {
     let (kind, precious) = match known {
-        Known::Skipped { .. } => (SKIPPED, false),
-        Known::Entry { entry, precious, .. } => {
+        KnownName::Skipped { .. } => (SKIPPED, false),
+        KnownName::Entry { entry, precious, .. } => {
             let kind = match entry {
                 Entry::File { .. } => FILE,
                 Entry::Symlink { .. } => SYMLINK,
@@ -41,11 +41,11 @@ pub(super) fn tag(known: &Known) -> u8 {
     kind | flag(precious, PRECIOUS) | flag(print, HAS_PRINT)
 }
 
-/// All of it that its tag and its fingerprint do not tell.
-pub(super) fn put_known(out: &mut Vec<u8>, known: &Known) {
+/// Everything that is not in its tag or fingerprint.
+pub(super) fn put_known(out: &mut Vec<u8>, known: &KnownName) {
     let entry = match known {
-        Known::Skipped { why, .. } => return out.push(*why as u8),
-        Known::Entry { entry, .. } => entry,
+        KnownName::Skipped { why, .. } => return out.push(*why as u8),
+        KnownName::Entry { entry, .. } => entry,
     };
     match entry {
         Entry::File { digest, size, mode } => {
@@ -64,11 +64,11 @@ pub(super) fn get_known(
     tag: u8,
     fingerprint: Option<Fingerprint>,
     input: &mut Input<'_>,
-) -> Option<Known> {
+) -> Option<KnownName> {
     let entry = match tag & KINDS {
         SKIPPED => {
             let why = OutReason::from_byte(input.byte()?)?;
-            return Some(Known::Skipped { why, fingerprint });
+            return Some(KnownName::Skipped { why, fingerprint });
         }
         FILE => Entry::File {
             digest: Digest(input.array()?),
@@ -83,7 +83,7 @@ pub(super) fn get_known(
         UNKNOWN => Entry::Unknown,
         _ => return None,
     };
-    Some(Known::Entry { entry, fingerprint, precious: tag & PRECIOUS != 0 })
+    Some(KnownName::Entry { entry, fingerprint, precious: tag & PRECIOUS != 0 })
 }
 
 pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -91,9 +91,9 @@ pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-pub(super) fn linked_bytes(linked: &[Linked]) -> Vec<u8> {
+pub(super) fn linked_bytes(linked: &[LinkedNames]) -> Vec<u8> {
     let mut out = Vec::new();
-    for Linked { names, since, until } in linked {
+    for LinkedNames { names, since, until } in linked {
         out.extend_from_slice(&since.0.to_le_bytes());
         out.extend_from_slice(&until.map_or(STILL, |until| until.0).to_le_bytes());
         out.extend_from_slice(&(names.len() as u32).to_le_bytes());
@@ -102,7 +102,7 @@ pub(super) fn linked_bytes(linked: &[Linked]) -> Vec<u8> {
     out
 }
 
-pub(super) fn get_linked(input: &mut Input<'_>) -> Option<Vec<Linked>> {
+pub(super) fn get_linked(input: &mut Input<'_>) -> Option<Vec<LinkedNames>> {
     let mut linked = Vec::new();
     while !input.0.is_empty() {
         let since = Seq(u64::from_le_bytes(input.array()?));
@@ -110,7 +110,7 @@ pub(super) fn get_linked(input: &mut Input<'_>) -> Option<Vec<Linked>> {
         let names = u32::from_le_bytes(input.array()?);
         let names =
             (0..names).map(|_| WorkPath::new(input.bytes()?).ok()).collect::<Option<_>>()?;
-        linked.push(Linked { names, since, until: until.map(Seq) });
+        linked.push(LinkedNames { names, since, until: until.map(Seq) });
     }
     Some(linked)
 }

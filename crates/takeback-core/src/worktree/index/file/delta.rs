@@ -1,4 +1,7 @@
-//! What is appended to the index's file, and how it is taken in.
+//! Deltas: what is appended to the index's file, and how it is applied.
+//!
+//! A delta is relative to everything before it in the file, so the deltas apply in order and none may be
+//! skipped: reading stops at the first damaged one.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,20 +15,20 @@ use super::codec::{
     put_fingerprint, put_known, read_print, tag, write_print,
 };
 use super::{CHECKSUM, HIDDEN, LISTED, REPOSITORY, checksum, flags, put_block};
-use crate::worktree::index::{Child, Folder, Linked};
+use crate::worktree::index::{Child, Folder, LinkedNames};
 
-/// In a delta: otherwise the folder is gone.
+/// The folder exists and only its changed names follow. Without this flag or `WHOLE` the folder is gone.
 const CHANGED: u8 = 0x80;
 const WHOLE: u8 = 0x40;
 
-/// A folder with as many names or fewer is appended as a whole, and need not be put together again.
+/// A folder with at most this many names is appended as a whole block and need not be assembled when read.
 const WHOLE_UP_TO: usize = 64;
 
-/// What stands before a delta: two lengths, two checksums.
+/// The front of a delta: two lengths, two checksums.
 pub(super) const FRONT: usize = 8 + 2 * CHECKSUM;
 
 impl Base {
-    /// Takes in the folders of deltas, and answers those that had to be put together.
+    /// Applies the folders of deltas in order, and returns those that had to be assembled.
     pub(super) fn follow(
         &mut self,
         deltas: impl Iterator<Item = Range<usize>>,
@@ -63,18 +66,18 @@ impl Base {
                 }
             }
         }
-        self.take_in(moved);
+        self.add_blocks(moved);
         Some(over)
     }
 }
 
-/// What is known from a moment on, beside what was.
+/// The changes of the index since it was last saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::worktree::index) struct Delta {
     pub(in crate::worktree::index) stamp: Seq,
     pub(in crate::worktree::index) scope: u64,
-    /// None: as they were.
-    pub(in crate::worktree::index) linked: Option<Vec<Linked>>,
+    /// None: unchanged.
+    pub(in crate::worktree::index) linked: Option<Vec<LinkedNames>>,
     pub(in crate::worktree::index) folders: Vec<(Vec<u8>, FolderDelta)>,
 }
 
@@ -83,10 +86,10 @@ pub(in crate::worktree::index) enum FolderDelta {
     Gone,
     Whole(Arc<Folder>),
     Changed {
-        /// All of it but its children.
+        /// The folder without its children.
         rest: Folder,
         gone: Vec<Box<[u8]>>,
-        /// New or otherwise than they were, by name.
+        /// New or changed children, by name.
         set: Vec<Child>,
     },
 }
@@ -119,7 +122,7 @@ impl FolderDelta {
         Self::Changed { rest: after.without_children(), gone, set }
     }
 
-    /// The folder after it, `before` being what was known.
+    /// The folder after the delta; `before`: the folder before it.
     fn apply(self, before: Option<Arc<Folder>>) -> Option<Folder> {
         let (rest, gone, set) = match self {
             Self::Gone => return None,
@@ -145,7 +148,7 @@ impl FolderDelta {
 }
 
 impl Delta {
-    /// As it is appended to a file.
+    /// The bytes to append to the file.
     pub(in crate::worktree::index) fn encode(&self) -> Vec<u8> {
         let mut head = Vec::new();
         head.extend_from_slice(&self.stamp.0.to_le_bytes());
@@ -221,17 +224,17 @@ fn get_folder_delta(flags: u8, input: &mut Input<'_>) -> Option<FolderDelta> {
     Some(FolderDelta::Changed { rest, gone, set })
 }
 
-/// A delta, where it lies.
-pub(super) struct Appended {
+/// A delta in the bytes of the file.
+pub(super) struct EncodedDelta {
     pub(super) stamp: Seq,
     pub(super) scope: u64,
-    pub(super) linked: Option<Vec<Linked>>,
-    /// Of its folders.
+    pub(super) linked: Option<Vec<LinkedNames>>,
+    /// The checksum of its folders.
     checksum: [u8; CHECKSUM],
     pub(super) folders: Range<usize>,
 }
 
-impl Appended {
+impl EncodedDelta {
     pub(super) fn of(front: &[u8; FRONT], head: &[u8]) -> Option<Self> {
         let mut checksums = Input(&front[8..]);
         if checksum(head) != checksums.array()? {
@@ -248,26 +251,26 @@ impl Appended {
     }
 }
 
-/// How long a delta's head is, and what tells of its folders.
+/// The lengths of a delta's head and of its folders.
 pub(super) fn lengths_of(front: &[u8; FRONT]) -> Option<(usize, usize)> {
     let mut input = Input(front);
     let mut length = || Some(u32::from_le_bytes(input.array()?) as usize);
     Some((length()?, length()?))
 }
 
-/// The deltas that begin at `start`, up to the first that is damaged, and whether none is.
-pub(super) fn deltas_of(bytes: &[u8], start: usize) -> Option<(Vec<Appended>, bool)> {
+/// The deltas from `start` up to the first damaged one, and whether none is damaged.
+pub(super) fn deltas_of(bytes: &[u8], start: usize) -> Option<(Vec<EncodedDelta>, bool)> {
     let mut deltas = Vec::new();
     let mut input = Input(bytes.get(start..)?);
     while !input.0.is_empty() {
-        let mut next = || -> Option<Appended> {
+        let mut next = || -> Option<EncodedDelta> {
             let front = input.array::<FRONT>()?;
             let (head, folders) = lengths_of(&front)?;
-            let delta = Appended::of(&front, input.take(head)?)?;
+            let delta = EncodedDelta::of(&front, input.take(head)?)?;
             let folders = input.take(folders)?;
             let end = bytes.len() - input.0.len();
             (checksum(folders) == delta.checksum)
-                .then_some(Appended { folders: end - folders.len()..end, ..delta })
+                .then_some(EncodedDelta { folders: end - folders.len()..end, ..delta })
         };
         let Some(delta) = next() else { return Some((deltas, false)) };
         deltas.push(delta);

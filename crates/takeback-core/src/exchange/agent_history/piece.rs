@@ -1,5 +1,5 @@
-//! A story as a piece of history: one session after another, each from nothing that is known to what
-//! its last turn left.
+//! Converts an agent's file history to a piece of history: one session after another, each from unknown
+//! entries to those its last turn left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,37 +10,37 @@ use takeback_store::{
     Session, SessionId, Timestamp, Turn, TurnId, WorkPath,
 };
 
-use super::{Copies, Edit, Kept, Story, StoryPrompt, StorySession};
-use crate::exchange::bundle::{BundleError, Outside, Piece};
+use super::{AgentHistory, Copies, Edit, HistoryPrompt, HistorySession, SavedFile};
+use crate::exchange::bundle::{BundleError, OutsidePolicy, Piece};
 use crate::exchange::check::plain_path;
 
-pub(super) struct Told {
+pub(super) struct HistoryPiece {
     pub(super) piece: Piece,
     pub(super) lost: Vec<WorkPath>,
     pub(super) outside: Vec<PathBuf>,
 }
 
 pub(super) fn piece<'s>(
-    story: &'s Story,
+    history: &'s AgentHistory,
     root: &Path,
-    outside: Outside,
+    outside: OutsidePolicy,
     copies: &mut Copies<'s>,
-) -> Told {
+) -> HistoryPiece {
     let mut log = Log {
         piece: Piece::default(),
         state: Tree::new(),
         paths: Paths { root, outside, left_out: BTreeSet::new() },
         copies,
     };
-    for session in &story.sessions {
+    for session in &history.sessions {
         log.session(session);
     }
-    // Before the first session nothing is known of any path.
+    // Before the first session every path is unknown.
     let base = log.state.into_keys().map(|path| (path, Entry::Unknown)).collect();
     let is_lost = |change: &&Change| matches!(change.after, Entry::NotCaptured { .. });
     let lost = log.piece.changes.iter().filter(is_lost).map(|change| change.path.clone());
     let lost: BTreeSet<WorkPath> = lost.collect();
-    Told {
+    HistoryPiece {
         piece: Piece { base, ..log.piece },
         lost: lost.into_iter().collect(),
         outside: log.paths.left_out.into_iter().collect(),
@@ -51,13 +51,13 @@ type Tree = BTreeMap<WorkPath, Entry>;
 
 struct Log<'l, 's> {
     piece: Piece,
-    /// What stands at every path that was ever named.
+    /// The entry at every path that was ever named.
     state: Tree,
     paths: Paths<'l>,
     copies: &'l mut Copies<'s>,
 }
 
-/// Who may have written something.
+/// The calls of a turn that may have written.
 struct Writers<'s> {
     session: &'s SessionId,
     turn: TurnId,
@@ -66,7 +66,7 @@ struct Writers<'s> {
 }
 
 impl<'s> Log<'_, 's> {
-    fn session(&mut self, session: &'s StorySession) {
+    fn session(&mut self, session: &'s HistorySession) {
         self.piece.sessions.push(Session {
             id: session.id.clone(),
             agent: Some(session.agent.clone()),
@@ -94,14 +94,14 @@ impl<'s> Log<'_, 's> {
             let mut tree = self.state.clone();
             tree.extend(left.clone());
             self.go_to(&tree, Some(&at_work), prompt.at);
-            // What those files are at the next prompt, if anything else, is somebody else's work.
+            // If those files differ at the next prompt, another author changed them.
             at_work.edits.retain(|path, _| !left.contains_key(path));
             writers = Some(at_work);
         }
     }
 
     /// A turn and the point before it.
-    fn turn(&mut self, session: &StorySession, at: usize, prompt: &StoryPrompt) -> TurnId {
+    fn turn(&mut self, session: &HistorySession, at: usize, prompt: &HistoryPrompt) -> TurnId {
         let id = self.piece.points.len() as u64 + 1;
         let closed_at = session.prompts.get(at + 1).map_or(session.ended_at, |next| next.at);
         self.piece.turns.push(Turn {
@@ -128,26 +128,25 @@ impl<'s> Log<'_, 's> {
         TurnId(id)
     }
 
-    /// Appends what leads from the present state to `tree`. Paths that it does not have are unknown
-    /// then.
+    /// Appends the changes from the present state to `tree`. Paths that are not in `tree` become unknown.
     fn go_to(&mut self, tree: &Tree, writers: Option<&Writers<'_>>, time: Timestamp) {
         for path in tree.keys() {
             self.state.entry(path.clone()).or_insert(Entry::Unknown);
         }
-        for (path, stands) in &mut self.state {
+        for (path, present) in &mut self.state {
             let after = tree.get(path).unwrap_or(&Entry::Unknown);
-            if stands == after {
+            if present == after {
                 continue;
             }
-            let came_into_sight = *stands == Entry::Unknown || *after == Entry::Unknown;
+            let is_first_sighting = *present == Entry::Unknown || *after == Entry::Unknown;
             let author = match writers {
-                Some(writers) if !came_into_sight => writers.author(path),
+                Some(writers) if !is_first_sighting => writers.author(path),
                 _ => Author::Import,
             };
             self.piece.changes.push(Change {
                 seq: Seq(self.piece.changes.len() as u64 + 1),
                 path: path.clone(),
-                before: std::mem::replace(stands, after.clone()),
+                before: std::mem::replace(present, after.clone()),
                 after: after.clone(),
                 author,
                 evidence: Evidence::Named,
@@ -159,14 +158,14 @@ impl<'s> Log<'_, 's> {
         }
     }
 
-    fn tree(&mut self, files: &'s BTreeMap<PathBuf, Kept>) -> Tree {
+    fn tree(&mut self, files: &'s BTreeMap<PathBuf, SavedFile>) -> Tree {
         let mut tree = Tree::new();
         for (path, kept) in files {
             if let Some(path) = self.paths.kept(path) {
                 tree.insert(path, self.copies.entry(kept));
             }
         }
-        // A file that became a folder since its copy was made.
+        // A file that has become a folder since its copy was made.
         let files = tree.iter().filter(|(_, entry)| matches!(entry, Entry::File { .. }));
         let above = files.flat_map(|(path, _)| path.ancestors());
         let folders: BTreeSet<WorkPath> = above.filter(|above| tree.contains_key(above)).collect();
@@ -192,15 +191,15 @@ impl Writers<'_> {
     }
 }
 
-/// What the story's paths are called in the workspace.
+/// Maps the history's paths to paths of the workspace.
 struct Paths<'a> {
     root: &'a Path,
-    outside: Outside,
+    outside: OutsidePolicy,
     left_out: BTreeSet<PathBuf>,
 }
 
 impl Paths<'_> {
-    /// As [`Self::named`]; remembers what is refused for lying outside.
+    /// As [`Self::named`]; remembers paths that are refused because they are outside.
     fn kept(&mut self, path: &Path) -> Option<WorkPath> {
         match self.work_path(path) {
             Ok(path) => Some(path),
@@ -208,7 +207,7 @@ impl Paths<'_> {
                 self.left_out.insert(path.to_owned());
                 None
             }
-            // Version control's own files and Takeback's, and what is no plain path.
+            // Version control's own files, Takeback's, and malformed paths.
             Err(_) => None,
         }
     }

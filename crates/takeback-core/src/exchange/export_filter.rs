@@ -1,6 +1,6 @@
-//! Which paths do not leave the workspace unless the user says so: ignored ones and those outside.
+//! Which paths are exported only if the user asks for it: ignored ones and those outside.
 //!
-//! Judged by the ignore files as they are now, also where a path is no longer there.
+//! Applies the ignore files as they are now, even to paths that no longer exist.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use std::sync::Arc;
 use takeback_store::{StoreError, WorkPath};
 
 use crate::workspace::Workspace;
-use crate::worktree::index::{Index, Known, folder_of};
+use crate::worktree::index::{Index, KnownName, folder_of};
 use crate::worktree::root::{Access, names_in};
-use crate::worktree::scope::{By, Coverage, Distrusted, Inside, Rules};
+use crate::worktree::scope::{Coverage, DistrustedRules, IgnoreState, RuleSet, Rules};
 
-pub(super) struct LeftOut<'a> {
+pub(super) struct ExportFilter<'a> {
     workspace: &'a Workspace,
     index: Index,
     folders: HashMap<Vec<u8>, Arc<Folder>>,
@@ -21,31 +21,32 @@ pub(super) struct LeftOut<'a> {
 struct Folder {
     rules: Arc<Rules>,
     names: Vec<Vec<u8>>,
-    /// Nothing in it leaves.
+    /// Nothing in it is exported.
     out: bool,
 }
 
 impl Folder {
-    fn inside(&self) -> Inside {
-        if self.out { Inside::Excluded } else { Inside::Plain }
+    fn inside(&self) -> IgnoreState {
+        if self.out { IgnoreState::Excluded } else { IgnoreState::Plain }
     }
 }
 
-impl<'a> LeftOut<'a> {
+impl<'a> ExportFilter<'a> {
     pub(super) fn of(workspace: &'a Workspace) -> Result<Self, StoreError> {
         let index = Index::load(&workspace.index_file(), &*workspace.store)?;
         Ok(Self { workspace, index, folders: HashMap::new() })
     }
 
-    /// Whether `path` stays here. `is_folder`: it is one, or was.
+    /// Whether `path` is not exported. `is_folder`: it is or was one.
     pub(super) fn includes(&mut self, path: &WorkPath, is_folder: bool) -> bool {
-        let precious = matches!(self.index.known(path), Some(Known::Entry { precious: true, .. }));
+        let precious =
+            matches!(self.index.known(path), Some(KnownName::Entry { precious: true, .. }));
         if path.is_outside() || precious {
             return true;
         }
         let folder = self.folder(folder_of(path));
         let (rules, scope) = (&folder.rules, &self.workspace.scope);
-        let cover = rules.cover_file(scope, path.as_bytes(), folder.inside(), By::All);
+        let cover = rules.cover_file(scope, path.as_bytes(), folder.inside(), RuleSet::All);
         let ignored_file = cover != Coverage::In;
         ignored_file || (is_folder && self.folder(path.as_bytes()).out)
     }
@@ -66,7 +67,7 @@ impl<'a> LeftOut<'a> {
                     path,
                     &beside,
                     above.inside(),
-                    By::All,
+                    RuleSet::All,
                 ) != Coverage::In
         });
         let above = above.as_ref().map(|above| &above.rules);
@@ -76,11 +77,18 @@ impl<'a> LeftOut<'a> {
             (Ok((folder, names)), above) => {
                 let has = |name: &[u8]| names.binary_search_by(|n| n.as_slice().cmp(name)).is_ok();
                 (
-                    Rules::read(above, path, &folder, has(b".git"), &Distrusted::default(), has),
+                    Rules::read(
+                        above,
+                        path,
+                        &folder,
+                        has(b".git"),
+                        &DistrustedRules::default(),
+                        has,
+                    ),
                     names,
                 )
             }
-            // Gone, or not to be read: it has no rules of its own.
+            // Gone or unreadable: it has no rules of its own.
             (Err(_), Some(above)) => (Arc::clone(above), Vec::new()),
             (Err(_), None) => {
                 let nothing = |_: &[u8]| false;
@@ -90,7 +98,7 @@ impl<'a> LeftOut<'a> {
                         path,
                         &self.workspace.root,
                         false,
-                        &Distrusted::default(),
+                        &DistrustedRules::default(),
                         nothing,
                     ),
                     Vec::new(),

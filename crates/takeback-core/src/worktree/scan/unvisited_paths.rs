@@ -1,4 +1,4 @@
-//! What is known in folders that a scan did not read: looked at one by one.
+//! Known paths in folders that a scan does not visit: they are looked at one by one.
 
 use std::collections::HashSet;
 use std::io;
@@ -8,42 +8,42 @@ use takeback_store::{Entry, NotCapturedReason, PackedBlob, WorkPath};
 use super::walk::Walk;
 use super::{ObservedChange, Scan, ScanError, Unreadable, join, valid};
 use crate::worktree::fingerprint::{Fingerprint, stat};
-use crate::worktree::index::{Child, Folder, Known};
-use crate::worktree::look::{Bytes, Looked, as_known, look_at};
+use crate::worktree::index::{Child, Folder, KnownName};
+use crate::worktree::look::{Bytes, LookResult, as_known, look_at};
 use crate::worktree::root::is_no_folder;
 use crate::worktree::scope::may_be_derived;
 
-/// What is known in a folder that was not read.
-enum Stray {
-    AsItWas,
-    Looked { looked: Looked, same_file: bool },
+/// The state of a known path in a folder that was not visited.
+enum UnvisitedState {
+    Unchanged,
+    Changed { looked: LookResult, same_file: bool },
 }
 
-/// What cannot be looked at is not known to be as it was.
-fn unreadable(known: &Entry) -> Stray {
-    let looked = Looked {
+/// A path that cannot be looked at may have changed.
+fn unreadable(known: &Entry) -> UnvisitedState {
+    let looked = LookResult {
         entry: Entry::NotCaptured { reason: NotCapturedReason::Unreadable },
         fingerprint: None,
     };
-    Stray::Looked { looked, same_file: known.is_unreadable() }
+    UnvisitedState::Changed { looked, same_file: known.is_unreadable() }
 }
 
 impl Walk<'_> {
-    /// Looks at what is known in folders that were not read: an edit named it although its folder is
-    /// out of scope, or its folder is none any more.
-    pub(super) fn look_at_strays(
+    /// Looks at known paths in folders that were not visited: an edit named them although their folder is
+    /// out of scope, or their folder no longer exists.
+    pub(super) fn look_at_unvisited(
         &self,
         visited: &HashSet<Vec<u8>>,
         scan: &mut Scan,
         sink: &mut dyn FnMut(PackedBlob),
     ) -> Result<(), ScanError> {
         let (mut found, mut unread) = (Vec::new(), Vec::new());
-        let told: HashSet<WorkPath> = if self.strays.is_empty() {
+        let told: HashSet<WorkPath> = if self.unvisited.is_empty() {
             HashSet::new()
         } else {
             scan.found.iter().map(|observed| observed.path.clone()).collect()
         };
-        for path in self.strays.iter().filter(|path| !visited.contains(*path)) {
+        for path in self.unvisited.iter().filter(|path| !visited.contains(*path)) {
             let Some(folder) = self.before.folder(path) else { continue };
             let mut stay = Vec::new();
             for child in &folder.children {
@@ -54,7 +54,7 @@ impl Walk<'_> {
                 if told.contains(&below) {
                     continue;
                 }
-                let Known::Entry { entry, fingerprint, precious } = &child.known else {
+                let KnownName::Entry { entry, fingerprint, precious } = &child.known else {
                     let is_gone = !may_be_derived(self.options, &child.name)
                         && self.is_nothing(&below).unwrap_or(false);
                     if is_gone {
@@ -63,18 +63,18 @@ impl Walk<'_> {
                     }
                     continue;
                 };
-                let stray = self.look_at_stray(&below, entry, *fingerprint, sink);
+                let stray = self.look_at_unvisited_path(&below, entry, *fingerprint, sink);
                 let (looked, same_file) = match stray.unwrap_or_else(|_| unreadable(entry)) {
-                    Stray::AsItWas => {
+                    UnvisitedState::Unchanged => {
                         stay.push(child.clone());
                         continue;
                     }
-                    Stray::Looked { looked, same_file } => (looked, same_file),
+                    UnvisitedState::Changed { looked, same_file } => (looked, same_file),
                 };
                 if looked.entry != Entry::Absent {
-                    let known = Known::Entry {
+                    let known = KnownName::Entry {
                         entry: looked.entry.clone(),
-                        fingerprint: self.lasting(&looked),
+                        fingerprint: self.lasting_fingerprint(&looked),
                         precious: *precious,
                     };
                     stay.push(Child { name: child.name.clone(), known });
@@ -86,12 +86,12 @@ impl Walk<'_> {
                 let observed = ObservedChange { path: below, before, after, same_file };
                 found.extend(Some(observed).filter(ObservedChange::is_a_change));
             }
-            let strays = Folder { children: stay, ..Folder::default() };
-            if strays.children.is_empty() {
+            let unvisited = Folder { children: stay, ..Folder::default() };
+            if unvisited.children.is_empty() {
                 scan.index.remove_folder(path);
                 scan.index_changed = true;
-            } else if *folder != strays {
-                scan.set_folder(path.clone(), strays);
+            } else if *folder != unvisited {
+                scan.set_folder(path.clone(), unvisited);
             }
         }
         scan.found.extend(found);
@@ -106,15 +106,15 @@ impl Walk<'_> {
         }
     }
 
-    fn look_at_stray(
+    fn look_at_unvisited_path(
         &self,
         path: &WorkPath,
         entry: &Entry,
         fingerprint: Option<Fingerprint>,
         sink: &mut dyn FnMut(PackedBlob),
-    ) -> io::Result<Stray> {
-        let looked = Looked { entry: Entry::Absent, fingerprint: None };
-        let nothing = Stray::Looked { looked, same_file: false };
+    ) -> io::Result<UnvisitedState> {
+        let looked = LookResult { entry: Entry::Absent, fingerprint: None };
+        let nothing = UnvisitedState::Changed { looked, same_file: false };
         let folder = match self.root.parent_of(path) {
             Err(error) if is_no_folder(&error) => return Ok(nothing),
             opened => opened?,
@@ -122,7 +122,7 @@ impl Walk<'_> {
         let Some(seen) = stat(&folder, path.file_name())? else { return Ok(nothing) };
         let same_file = fingerprint == Some(seen.fingerprint);
         if same_file && !self.reads_later(entry) {
-            return Ok(Stray::AsItWas);
+            return Ok(UnvisitedState::Unchanged);
         }
         let (known, kept) = (entry.digest(), self.kept);
         let mut bytes = Bytes::Keep { known, kept, sink, budget: self.budget };
@@ -131,8 +131,8 @@ impl Walk<'_> {
         if looked.entry == *entry
             && matches!(entry, Entry::NotCaptured { reason } if reason.covers_folder())
         {
-            return Ok(Stray::AsItWas);
+            return Ok(UnvisitedState::Unchanged);
         }
-        Ok(Stray::Looked { looked, same_file })
+        Ok(UnvisitedState::Changed { looked, same_file })
     }
 }

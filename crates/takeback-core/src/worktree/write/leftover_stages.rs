@@ -1,8 +1,8 @@
-//! Stages that are left when no rewind runs: whose they are, and how they go.
+//! Stages that exist while no rewind runs: which of them may be removed.
 //!
-//! A stage that is made for a rewind has a *mark* until the rewind is promised: it tells which store
-//! made it, and that nothing in it is anybody's yet. A stage that no record names and that has not the
-//! mark of this store may hold the only copy of what somebody saved, and is never touched.
+//! A stage has a *mark* until its rewind is promised: it shows which store made the stage, and that it
+//! holds no user's file yet. A stage without a record and without this store's mark may hold the only
+//! copy of a file that the user saved, and is never touched.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,12 +17,12 @@ use crate::worktree::scope::{OWN_FOLDER, STAGE_PREFIX};
 
 const MARK_PREFIX: &[u8] = b"unpromised-";
 
-/// The name of the file by which a store knows the stages that it made and never promised.
+/// The name of the file by which a store recognises stages that it made and never promised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark(Vec<u8>);
 
 impl Mark {
-    /// Of the store in this folder, whose path has no links in it.
+    /// The mark of the store in this folder, whose path must be canonical.
     #[must_use]
     pub fn of(store_dir: &Path) -> Self {
         let hash = blake3::hash(store_dir.as_os_str().as_bytes()).to_hex();
@@ -35,7 +35,7 @@ impl Stage {
         disk::create_file(&self.folder, &mark.0).map(drop)
     }
 
-    /// Whatever store's: the one that has the record may have had another folder when it made this.
+    /// Marks of any store: this store may have been in another folder when it made the stage.
     pub(super) fn remove_marks(&self) -> io::Result<()> {
         let names = names_in(&self.folder)?;
         let mut marks = names.iter().filter(|name| name.starts_with(MARK_PREFIX));
@@ -52,7 +52,7 @@ impl Stage {
     }
 }
 
-/// The folder that stages are in. A file or a link of that name is the user's, and holds none.
+/// The folder that stages are in. A file or a link of that name is the user's and has no stages.
 fn own_folder(root: &Root) -> io::Result<Option<OwnedFd>> {
     match root.folder(OWN_FOLDER, Access::Read) {
         Err(error) if is_no_folder(&error) => Ok(None),
@@ -60,7 +60,7 @@ fn own_folder(root: &Root) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Removes the workspace's own folder if it is there and nothing is in it.
+/// Removes Takeback's own folder if it exists and is empty.
 pub fn remove_own_folder(root: &Root) -> io::Result<()> {
     match own_folder(root)? {
         Some(own) if names_in(&own)?.is_empty() => {}
@@ -72,7 +72,7 @@ pub fn remove_own_folder(root: &Root) -> io::Result<()> {
     }
 }
 
-/// What has the name of a stage in the workspace's own folder, by the rewinds they would belong to.
+/// The rewinds whose stages, by name, are in Takeback's own folder.
 pub fn stages(root: &Root) -> io::Result<Vec<RewindId>> {
     let Some(holder) = own_folder(root)? else { return Ok(Vec::new()) };
     let ids = names_in(&holder)?.into_iter().filter_map(|name| {
@@ -82,16 +82,16 @@ pub fn stages(root: &Root) -> io::Result<Vec<RewindId>> {
     Ok(ids.collect())
 }
 
-/// Whether nothing in a stage that no record names is anybody's: it has the mark, or it is empty. If
-/// it is no folder or cannot be looked into, nobody can tell.
+/// Whether a stage without a record holds no user's file: it has the mark, or is empty. `false` if it is
+/// not a folder or cannot be read.
 #[must_use]
-pub fn is_nobodys(root: &Root, id: RewindId, mark: &Mark) -> bool {
+pub fn is_unclaimed(root: &Root, id: RewindId, mark: &Mark) -> bool {
     let names =
         Stage::find(root, id).and_then(|stage| stage.map(|s| names_in(&s.folder)).transpose());
     matches!(names, Ok(Some(names)) if names.is_empty() || names.contains(&mark.0))
 }
 
-/// Removes a stage that no record names if nothing in it is anybody's; whether it was.
+/// Removes a stage without a record if it is unclaimed; returns whether it was.
 pub fn clear_stage(root: &Root, id: RewindId, mark: &Mark) -> io::Result<bool> {
     let Some(stage) = Stage::find(root, id)? else { return Ok(false) };
     let names = names_in(&stage.folder)?;
@@ -99,7 +99,7 @@ pub fn clear_stage(root: &Root, id: RewindId, mark: &Mark) -> io::Result<bool> {
         if !names.contains(&mark.0) {
             return Ok(false);
         }
-        // The mark goes last: what a crash leaves here is still known to be nobody's.
+        // The mark is removed last: after a crash the rest is still known to be unclaimed.
         for name in names.iter().filter(|name| **name != mark.0) {
             disk::unlink(&stage.folder, name)?;
         }
@@ -109,7 +109,7 @@ pub fn clear_stage(root: &Root, id: RewindId, mark: &Mark) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Removes the mark of a stage whose rewind was promised, if the stage is there.
+/// Removes the mark of a stage whose rewind was promised, if the stage exists.
 pub fn remove_marks(root: &Root, id: RewindId) -> io::Result<()> {
     Stage::find(root, id)?.map_or(Ok(()), |stage| stage.remove_marks())
 }

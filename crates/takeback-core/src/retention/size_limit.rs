@@ -1,8 +1,8 @@
-//! Room on disk: which points go so that a store fits into its limit, and what holds the rest.
+//! The size limit of a store: which points are dropped to stay within it, and what holds the rest.
 //!
-//! The log tells what a set of kept points needs, so that how many must go is known before any goes.
-//! What is marked, the newest point of a session at work and the files as they are stay, whatever the
-//! limit says: nothing here is ever a reason to stop recording.
+//! What a set of kept points needs is computed from the log, so the number of points to drop is known
+//! before any is dropped. Marked points, the newest point of each active session and the current files
+//! always stay. The limit never stops recording.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -12,34 +12,34 @@ use takeback_store::{
     Timestamp, Write,
 };
 
-use super::choose::{Drops, Policy, Together, is_exempt};
+use super::choose::{Drops, PointGroup, Policy, is_exempt};
 use super::thin::thin;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// What the rows of a change take in the database, with those of its contents. Somewhat less than
-/// they do, so that no point goes for bytes that are not there.
+/// Bytes of a change in the database, with the rows of its contents. Rounded down, so that no point is
+/// dropped for bytes that do not exist.
 const ROWS: u64 = 200;
 
-/// What stands in the way of a limit when all that may go has gone.
+/// A store that is over its limit although everything that may be dropped is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Over {
+pub struct LimitExcess {
     pub limit: u64,
     /// Bytes on disk.
     pub used: u64,
-    pub held: Held,
+    pub held: HeldBytes,
 }
 
-/// Bytes of contents that no limit touches.
+/// Bytes of contents that stay regardless of the limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Held {
-    /// By the files as they are, and the newest point.
+pub struct HeldBytes {
+    /// Needed by the current files and the newest point.
     pub present: u64,
-    /// By points with a pin or a label, and by nothing else.
+    /// Needed only by points with a pin or a label.
     pub marked: u64,
 }
 
-/// All the bytes in the folder of the store.
+/// The size of the store's folder.
 #[must_use]
 pub fn store_bytes(workspace: &Workspace) -> u64 {
     folder_bytes(&workspace.store_dir)
@@ -55,19 +55,19 @@ fn folder_bytes(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// What of a store stays whatever its limit is.
-pub fn held(store: &dyn Store) -> Result<Held, StoreError> {
-    let needs = Needs::of(store)?;
+/// The bytes of a store that stay regardless of its limit.
+pub fn held_bytes(store: &dyn Store) -> Result<HeldBytes, StoreError> {
+    let needs = SpaceEstimator::of(store)?;
     let points = store.points()?;
     let newest = points.last().map(|point| point.seq).into_iter();
     let marked = points.iter().filter(|point| is_exempt(point)).map(|point| point.seq);
     let present = needs.of_points(&newest.clone().collect()).bytes;
     let with_marked = needs.of_points(&marked.chain(newest).collect()).bytes;
-    Ok(Held { present, marked: with_marked.saturating_sub(present) })
+    Ok(HeldBytes { present, marked: with_marked.saturating_sub(present) })
 }
 
-/// `drops`, and as many more points as it takes to come down to `aim`; none more if what is kept fits
-/// into `limit` without. Dead weight is not counted: giving it back costs no point.
+/// Adds to `drops` as many points as it takes to get down to `aim`; none if the kept points already fit into
+/// `limit`. Unused space does not count: reclaiming it costs no point.
 pub(super) fn extend(
     store: &dyn Store,
     drops: Drops,
@@ -75,7 +75,7 @@ pub(super) fn extend(
     now: Timestamp,
     size: Size,
 ) -> Result<Drops, StoreError> {
-    let needs = Needs::of(store)?;
+    let needs = SpaceEstimator::of(store)?;
     let beside = store.usage()?.database + size.index;
     let order = order(store, &drops.kept, policy, now)?;
     let after = |going: usize| {
@@ -89,22 +89,22 @@ pub(super) fn extend(
     }
     let counts: Vec<usize> = (0..=order.len()).collect();
     let going = counts.partition_point(|going| after(*going) > size.aim).min(order.len());
-    drops.and(store, order[..going].iter().copied())
+    drops.with_points(store, order[..going].iter().copied())
 }
 
-/// Of a store that is too large.
+/// Sizes of a store that is too large.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
-    /// What the index takes.
+    /// The size of the index.
     pub(super) index: u64,
     pub(super) limit: u64,
-    /// Where to stop, once points go: below the limit, or the next prompt is beyond it again.
+    /// The target once points are dropped: below the limit, so that the next prompt does not exceed it again.
     pub(super) aim: u64,
 }
 
-/// The points that may go, those first that are missed least: of sessions that are over all but the
-/// newest; the newest of those that nobody has used for as long as an archived one is kept; of
-/// sessions at work all but the newest; and the newest of sessions that are over.
+/// The points that may be dropped, least valuable first: all but the newest of ended sessions; the newest
+/// of ended sessions that are older than archived ones are kept; all but the newest of active sessions;
+/// the newest of other ended sessions.
 fn order(
     store: &dyn Store,
     kept: &[Point],
@@ -115,14 +115,14 @@ fn order(
     let in_steps: HashSet<&SessionId> =
         kept.iter().filter(|p| p.kind == PointKind::Step).flat_map(|p| &p.session).collect();
     let listed = || kept.iter().filter(|point| point.kind != PointKind::Safety);
-    let newest: HashMap<Together<'_>, &Point> =
-        listed().map(|point| (Together::of(point, &in_steps), point)).collect();
+    let newest: HashMap<PointGroup<'_>, &Point> =
+        listed().map(|point| (PointGroup::of(point, &in_steps), point)).collect();
     let last = listed().next_back().map(|point| point.id);
     let mut ranked: Vec<(u8, PointId)> = listed()
         .filter(|point| !is_exempt(point) && Some(point.id) != last)
         .filter_map(|point| {
             let works = point.session.as_ref().is_some_and(|id| at_work.contains(id));
-            let is_newest = newest[&Together::of(point, &in_steps)].id == point.id;
+            let is_newest = newest[&PointGroup::of(point, &in_steps)].id == point.id;
             let days = (now.0 - point.created_at.0) / super::DAY;
             let forgotten = days >= i64::from(policy.archive_days);
             match (works, is_newest) {
@@ -135,13 +135,13 @@ fn order(
             .map(|rank| (rank, point.id))
         })
         .collect();
-    // The points came oldest first, and stay so within a rank.
+    // Stable: within a rank the points stay oldest first.
     ranked.sort_by_key(|(rank, _)| *rank);
     Ok(ranked.into_iter().map(|(_, id)| id).collect())
 }
 
-/// The sessions that are not over. Not every agent says that it ends: without a process that could
-/// be asked, a day without a prompt says it.
+/// The active sessions. Not every agent reports its end: if its process is unknown, a day without a
+/// prompt counts as one.
 fn at_work(
     store: &dyn Store,
     points: &[Point],
@@ -154,30 +154,30 @@ fn at_work(
         }
     }
     let sessions = store.sessions()?.into_iter().filter(|session| {
-        let told = session.ended_at.is_some() || session.archived_at.is_some();
+        let has_ended = session.ended_at.is_some() || session.archived_at.is_some();
         let last = last.get(&session.id).copied().unwrap_or(session.started_at);
         let lives = session.owner.map(process::is_alive);
-        !told && lives.unwrap_or(now.0 - last.0 < super::DAY)
+        !has_ended && lives.unwrap_or(now.0 - last.0 < super::DAY)
     });
     let mut at_work: HashSet<SessionId> = sessions.map(|session| session.id).collect();
     at_work.extend(store.live_calls()?.into_iter().map(|call| call.session));
     Ok(at_work)
 }
 
-/// What sets of kept points need of a log.
-struct Needs {
+/// Estimates what sets of kept points need.
+struct SpaceEstimator {
     changes: Vec<Change>,
     head: Seq,
     weights: HashMap<Digest, StoredSize>,
 }
 
-/// What one set of kept points needs.
-struct Need {
+/// The needs of one set of kept points.
+struct SpaceEstimate {
     bytes: u64,
     changes: usize,
 }
 
-impl Needs {
+impl SpaceEstimator {
     fn of(store: &dyn Store) -> Result<Self, StoreError> {
         let head = store.head()?.seq;
         let changes = store.changes_after(Seq(0))?;
@@ -185,7 +185,7 @@ impl Needs {
         Ok(Self { head, weights: store.stored_sizes(&named)?, changes })
     }
 
-    fn of_points(&self, kept: &BTreeSet<Seq>) -> Need {
+    fn of_points(&self, kept: &BTreeSet<Seq>) -> SpaceEstimate {
         let mut thinned: HashMap<Seq, Option<Change>> = HashMap::new();
         for write in thin(&self.changes, kept, self.head) {
             match write {
@@ -212,7 +212,7 @@ impl Needs {
             .collect();
         named.extend(parts);
         let bytes = named.iter().filter_map(|one| self.weights.get(one)).map(|w| w.bytes).sum();
-        Need { bytes, changes }
+        SpaceEstimate { bytes, changes }
     }
 }
 

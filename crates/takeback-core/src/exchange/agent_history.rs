@@ -1,9 +1,8 @@
-//! What another program kept of its sessions, made into a bundle.
+//! An agent's own file history, converted to a bundle.
 //!
-//! A [`Story`] knows some files at each prompt: copies that lie somewhere on disk. It says nothing of
-//! other files, and so does the bundle: they are unknown at that point. The bundle is written into a
-//! file without a name and read back like any other, so that nothing is believed here that would be
-//! refused there.
+//! An [`AgentHistory`] has copies of some files at each prompt. Other files are unknown at that point, in
+//! the bundle too. The bundle is written to an unnamed file and read back like any other, so that it gets
+//! the same checks.
 
 mod piece;
 #[cfg(test)]
@@ -21,48 +20,48 @@ use takeback_store::{
 
 use super::bundle::{BundleError, BundleFile, BundleLimits, BundleWriter, WriteError};
 
-/// Sessions, each with its prompts in the order in which they were given. Paths are absolute.
+/// Sessions, each with its prompts in order. Paths are absolute.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Story {
-    pub sessions: Vec<StorySession>,
+pub struct AgentHistory {
+    pub sessions: Vec<HistorySession>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StorySession {
+pub struct HistorySession {
     pub id: SessionId,
-    /// The program, as it calls itself.
+    /// The agent's name.
     pub agent: String,
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
-    pub prompts: Vec<StoryPrompt>,
+    pub prompts: Vec<HistoryPrompt>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoryPrompt {
-    /// The first one names it.
+pub struct HistoryPrompt {
+    /// The first one is the message id of the turn.
     pub message_ids: Vec<String>,
     pub text: String,
     pub at: Timestamp,
-    /// What stood there when the prompt was given.
-    pub files: BTreeMap<PathBuf, Kept>,
-    /// The last call of its turn that wrote to a path.
+    /// The files when the prompt was given.
+    pub files: BTreeMap<PathBuf, SavedFile>,
+    /// The last call of the turn that wrote to each path.
     pub edits: BTreeMap<PathBuf, Edit>,
-    /// What those calls left, where that is known.
-    pub left: BTreeMap<PathBuf, Kept>,
-    /// Whether its turn ran commands, which may have written anything.
+    /// The files after those calls, where known.
+    pub left: BTreeMap<PathBuf, SavedFile>,
+    /// Whether the turn ran commands, which may have written anything.
     pub ran_commands: bool,
 }
 
-/// What was kept of a file.
+/// A file as the agent saved it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
-    /// There was none.
+pub enum SavedFile {
+    /// There was no file.
     Absent,
-    /// A copy with the file's own permissions lies here.
+    /// A copy at this path, with the file's own permissions.
     Copy(PathBuf),
-    /// These were its bytes, and these its permissions.
+    /// Its bytes and permissions.
     Bytes { bytes: Vec<u8>, mode: u32 },
-    /// There was one, and no copy of it is left.
+    /// There was a file, and its copy is gone.
     Lost,
 }
 
@@ -72,27 +71,27 @@ pub struct Edit {
     pub tool: String,
 }
 
-/// A story as a bundle, and what of it is not there.
+/// The bundle of a history, and what is missing from it.
 #[derive(Debug)]
-pub struct ToldStory {
+pub struct HistoryBundle {
     pub bundle: BundleFile,
     /// Files whose contents are missing at some point.
     pub lost: Vec<WorkPath>,
-    /// Paths outside the workspace, if these are to be refused.
+    /// Paths outside the workspace that were refused.
     pub outside: Vec<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum StoryError {
+pub enum AgentHistoryError {
     #[error("{bytes} bytes in one record are too many for a bundle")]
     RecordTooLarge { bytes: usize },
-    #[error("the file without a name cannot be written")]
+    #[error("cannot write the temporary file")]
     Scratch { source: io::Error },
     #[error(transparent)]
     Bundle(#[from] BundleError),
 }
 
-impl From<WriteError> for StoryError {
+impl From<WriteError> for AgentHistoryError {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::TooLarge(bytes) => Self::RecordTooLarge { bytes },
@@ -101,15 +100,15 @@ impl From<WriteError> for StoryError {
     }
 }
 
-impl Story {
-    /// Drops the prompts that `is_known` knows by one of their messages; how many these were. One that
-    /// two sessions have, as a fork has those from before it, is of the first.
+impl AgentHistory {
+    /// Drops the prompts of which `is_known` knows a message id, and returns how many those were. A
+    /// prompt that two sessions share, such as one from before a fork, stays with the first.
     pub fn drop_known(&mut self, mut is_known: impl FnMut(&str) -> bool) -> usize {
-        let mut told = HashSet::new();
+        let mut seen = HashSet::new();
         let mut dropped = 0;
         for session in &mut self.sessions {
             session.prompts.retain(|prompt| {
-                let again = prompt.message_ids.first().is_some_and(|id| !told.insert(id.clone()));
+                let again = prompt.message_ids.first().is_some_and(|id| !seen.insert(id.clone()));
                 let known = !again && prompt.message_ids.iter().any(|id| is_known(id));
                 dropped += usize::from(known);
                 !(again || known)
@@ -119,33 +118,33 @@ impl Story {
         dropped
     }
 
-    /// The bundle of the workspace at `root`, which is written to `scratch`, an empty file. Copies
-    /// that cannot be read are counted as lost.
-    pub fn told(
+    /// The bundle for the workspace at `root`, written to `scratch`, an empty file. Copies that cannot be
+    /// read count as lost.
+    pub fn to_bundle(
         &self,
         root: &Path,
         limits: &BundleLimits,
         scratch: File,
-    ) -> Result<ToldStory, StoryError> {
+    ) -> Result<HistoryBundle, AgentHistoryError> {
         let mut copies = Copies::default();
-        let told = piece::piece(self, root, limits.outside, &mut copies);
+        let converted = piece::piece(self, root, limits.outside, &mut copies);
         let mut buffered = BufWriter::new(&scratch);
         let mut writer = BundleWriter::new(&mut buffered)?;
-        writer.piece(&told.piece)?;
+        writer.piece(&converted.piece)?;
         let mut written = HashSet::new();
         let needed: BTreeSet<Digest> =
-            told.piece.changes.iter().filter_map(|change| change.after.digest()).collect();
+            converted.piece.changes.iter().filter_map(|change| change.after.digest()).collect();
         for source in needed.iter().filter_map(|digest| copies.places.get(digest)) {
             write_blobs(source, &mut written, &mut writer)?;
         }
         writer.finish()?;
         drop(buffered);
         let bundle = BundleFile::read(scratch, limits)?;
-        Ok(ToldStory { bundle, lost: told.lost, outside: told.outside })
+        Ok(HistoryBundle { bundle, lost: converted.lost, outside: converted.outside })
     }
 }
 
-/// The contents of a story, each once.
+/// The contents of a history, each once.
 #[derive(Default)]
 struct Copies<'s> {
     looked_at: HashMap<&'s Path, Entry>,
@@ -158,16 +157,16 @@ enum Source<'s> {
 }
 
 impl<'s> Copies<'s> {
-    fn entry(&mut self, kept: &'s Kept) -> Entry {
+    fn entry(&mut self, kept: &'s SavedFile) -> Entry {
         match kept {
-            Kept::Absent => Entry::Absent,
-            Kept::Lost => Entry::NotCaptured { reason: NotCapturedReason::Unreadable },
-            Kept::Bytes { bytes, mode } => {
+            SavedFile::Absent => Entry::Absent,
+            SavedFile::Lost => Entry::NotCaptured { reason: NotCapturedReason::Unreadable },
+            SavedFile::Bytes { bytes, mode } => {
                 let digest = Digest::of(bytes);
                 self.places.entry(digest).or_insert(Source::Bytes(bytes));
                 Entry::File { digest, size: bytes.len() as u64, mode: *mode }
             }
-            Kept::Copy(path) => {
+            SavedFile::Copy(path) => {
                 if let Some(entry) = self.looked_at.get(path.as_path()) {
                     return entry.clone();
                 }
@@ -187,8 +186,8 @@ impl<'s> Copies<'s> {
     }
 }
 
-fn opened(path: &Path) -> io::Result<(File, u32)> {
-    // Opening anything else than a file may wait for ever.
+fn open_regular_file(path: &Path) -> io::Result<(File, u32)> {
+    // Opening something other than a file, such as a pipe, may block forever.
     if !std::fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
@@ -198,19 +197,19 @@ fn opened(path: &Path) -> io::Result<(File, u32)> {
 }
 
 fn file_entry(path: &Path) -> io::Result<Entry> {
-    let (mut file, mode) = opened(path)?;
+    let (mut file, mode) = open_regular_file(path)?;
     let (digest, size) = PackedBlob::stream(&mut file, &mut drop)?;
     Ok(Entry::File { digest, size, mode })
 }
 
-/// What changed since it was hashed has another digest, and the bundle then lacks this one.
+/// A copy that changed since it was hashed has another digest: reading the bundle back reports it missing.
 fn write_blobs(
     source: &Source<'_>,
     written: &mut HashSet<Digest>,
     writer: &mut BundleWriter<'_>,
-) -> Result<(), StoryError> {
+) -> Result<(), AgentHistoryError> {
     let mut failed = None;
-    // Two versions of a large file have most of their parts in common.
+    // Two versions of a large file share most of their parts: write each part once.
     let mut sink = |blob: PackedBlob| {
         if failed.is_none() && written.insert(blob.digest) {
             failed = writer.blob(&blob).err();
@@ -218,9 +217,8 @@ fn write_blobs(
     };
     let streamed = match source {
         Source::Bytes(bytes) => PackedBlob::stream(&mut &**bytes, &mut sink),
-        Source::File(path) => {
-            opened(path).and_then(|(mut file, _)| PackedBlob::stream(&mut file, &mut sink))
-        }
+        Source::File(path) => open_regular_file(path)
+            .and_then(|(mut file, _)| PackedBlob::stream(&mut file, &mut sink)),
     };
     match (failed, streamed) {
         (Some(error), _) => Err(error.into()),
