@@ -67,7 +67,13 @@ fn signal(pid: u32, signal: &str) {
     assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
 }
 
-/// One turn that is done, and a second prompt, whose look at the tree has been scan before it began.
+fn has_open(pid: u32, path: &Path) -> bool {
+    let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    let mut files = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+    files.any(|file| file == fs::canonicalize(path).unwrap_or_default())
+}
+
+/// One turn that is done, and a second prompt, whose scan was stopped before it began.
 struct StoppedScan {
     user: User,
     event: PathBuf,
@@ -88,14 +94,10 @@ impl StoppedScan {
         prompt(&user, "second");
         let [event] = inbox(&user).try_into().expect("one event is claimed");
         let scanner = scanning_process(&user, &event);
+        // Stopped earlier, it might hold the database.
+        until("it waits", || has_open(scanner, &user.store().join("lock")));
         signal(scanner, "-STOP");
         Self { user, event, scanner }
-    }
-
-    fn has_open(&self, pid: u32) -> bool {
-        let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-        let mut files = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
-        files.any(|file| file == fs::canonicalize(&self.event).unwrap_or_default())
     }
 
     /// The agent finishes its edit and its turn.
@@ -117,7 +119,7 @@ impl StoppedScan {
 
 impl Drop for StoppedScan {
     fn drop(&mut self) {
-        // A process that is scan would outlive the test.
+        // A stopped process would outlive the test.
         drop(Command::new("kill").args(["-KILL", &self.scanner.to_string()]).status());
     }
 }
@@ -127,7 +129,7 @@ fn an_edit_waits_for_the_scan() {
     let scan = StoppedScan::new();
     let user = &scan.user;
     let mut edit = before_edit(user, hook(user));
-    until("it waits", || scan.has_open(edit.id()));
+    until("it waits", || has_open(edit.id(), &scan.event));
     assert_eq!(edit.try_wait().unwrap(), None, "it still waits");
     signal(scan.scanner, "-CONT");
     assert!(edit.wait().unwrap().success());
