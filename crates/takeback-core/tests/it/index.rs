@@ -130,16 +130,18 @@ fn without_the_index_a_new_file_may_have_been_there_all_along_and_is_not_deleted
 #[test]
 fn a_folder_that_changed_within_a_tick_of_the_scan_is_listed_again() {
     let mut sandbox = Sandbox::new();
-    sandbox.write("d/a.txt", "a\n");
-    let mut trusted = || {
+    let trusted = |sandbox: &mut Sandbox| {
         look_around(&mut sandbox.workspace).unwrap();
-        let index =
-            Index::load(&sandbox.workspace.index_file(), &*sandbox.workspace.store).unwrap();
-        index.folder(b"d").expect("it was scanned").fingerprint.is_some()
+        loaded(sandbox).folder(b"d").expect("it was scanned").fingerprint.is_some()
     };
-    assert!(!trusted(), "another name could come within the same tick");
+    // On a busy machine a scan may begin later than a tick after the change.
+    let untrusted = (0..100).any(|number| {
+        sandbox.write(&format!("d/{number}.txt"), "a\n");
+        !trusted(&mut sandbox)
+    });
+    assert!(untrusted, "another name could come within the same tick");
     settle();
-    assert!(trusted());
+    assert!(trusted(&mut sandbox));
 }
 
 #[test]
