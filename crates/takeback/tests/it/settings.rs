@@ -62,7 +62,10 @@ fn the_environment_overrides_the_project_and_the_project_your_file() {
     shellTools               Bash, shell, bash, exec_command, local_shell, shell_command…  FOLDER/work/.takeback/settings.json
     derivedFolders           gen, out                                                      TAKEBACK_DERIVED_FOLDERS
     ");
-    assert_eq!(user.json(&["config", "shellTools"])["value"].as_array().expect("a list").last(), Some(&json!("make")));
+    assert_eq!(
+        user.json(&["config", "shellTools"])["value"].as_array().expect("a list").last(),
+        Some(&json!("make"))
+    );
     insta::assert_snapshot!(user.takeback(&["config", "pointsPerSession"]).out, @"70");
     assert_eq!(
         user.json(&["config", "archiveDays"])["origin"],
