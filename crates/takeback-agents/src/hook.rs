@@ -1,8 +1,9 @@
 //! Hook events: what agents report through their hooks, in one form for all of them.
 //!
 //! An agent that runs hooks starts `takeback hook` before and after what it does and sends it JSON of its
-//! own. [`AgentKind::parse`] turns that into a [`HookEvent`]; each agent's `hook.rs` is the one place that
-//! knows its JSON. [`to_agent_event`] makes a log event of it, [`record_hook_event`] records that.
+//! own. [`AgentKind::parse`] turns that into a [`HookEvent`]. Only the agent's own `hook.rs` knows that JSON,
+//! together with `claude_shaped.rs` for the agents that have adopted Claude Code's. [`to_agent_event`] makes a
+//! log event of it, and [`introduce_session`] makes its session known to the log.
 
 pub(crate) mod claude_shaped;
 mod events;
@@ -11,6 +12,7 @@ mod formatters;
 mod hash;
 mod moment;
 mod paths;
+mod session;
 mod surrogates;
 
 use std::path::PathBuf;
@@ -20,11 +22,12 @@ use serde_json::Value;
 use takeback_core::Outcome;
 use takeback_store::Timestamp;
 
-pub use self::events::{HookSource, record_hook_event, record_hook_event_with, to_agent_event};
+pub use self::events::{HookSource, to_agent_event};
 pub use self::formatters::has_other_post_edit_hook;
 pub(crate) use self::hash::call_id;
 pub(crate) use self::moment::{millis, moment, moment_of};
 pub use self::paths::{call_targets, paths_of_patch};
+pub use self::session::{ends_nothing, introduce_session};
 use self::surrogates::without_lone_surrogates;
 use crate::kind::AgentKind;
 
@@ -186,6 +189,9 @@ pub(crate) fn system_message(text: &str) -> String {
 impl AgentKind {
     /// Parses what the agent sent its hook on standard input. `event`: what the command line says
     /// happened, for agents whose JSON does not.
+    ///
+    /// The agent's entry in the table names the function that decodes its JSON: `decode` in its own `hook.rs`.
+    /// For Claude Code, Codex and Qwen Code that is `claude_shaped.rs` with a few differences.
     pub fn parse(&self, payload: &[u8], event: Option<&str>) -> Result<HookEvent, PayloadError> {
         let mut parsed = (self.decode)(payload, event);
         if let Err(PayloadError::Malformed { .. }) = parsed

@@ -2,8 +2,8 @@
 //!
 //! **Agents that run hooks.** [`AGENTS`] is the table of supported agents. An [`AgentKind`] says where an
 //! agent's settings are ([`add_hooks`], [`remove_hooks`], [`find_hooks`]), parses what its hooks send
-//! ([`AgentKind::parse`]) and reads its transcripts ([`Transcript`]); [`record_hook_event`] puts a
-//! [`HookEvent`] into the log.
+//! ([`AgentKind::parse`]) and reads its transcripts ([`Transcript`]); [`to_agent_event`] makes a log event
+//! of a [`HookEvent`].
 //!
 //! **Agents in `takeback chat`.** [`ChatAgent`] is an agent that a person talks to: [`Claude`] is the `claude`
 //! program, [`Builtin`] Takeback's own agent. [`Metadata`] is the list of a session's checkpoints as a file,
@@ -57,8 +57,8 @@ pub use chat_agent::{
 pub use cut::{Cut, CutError, CutFinder, PointPrompt};
 pub use hook::{
     CallEnd, HookEvent, HookEventKind, HookSource, PayloadError, PermissionQuestion, ToolCall,
-    call_targets, has_other_post_edit_hook, paths_of_patch, record_hook_event,
-    record_hook_event_with, to_agent_event,
+    call_targets, ends_nothing, has_other_post_edit_hook, introduce_session, paths_of_patch,
+    to_agent_event,
 };
 pub use install::{
     HookCommand, HookFormat, HookInFile, HookPosition, HookProblem, HookProgram, HookScope,

@@ -16,7 +16,6 @@ pub mod worktree;
 pub mod workspace;
 pub mod watch;
 pub mod event;
-pub mod author;
 mod inbox;
 pub mod record;
 pub mod middleware;

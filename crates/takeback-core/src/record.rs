@@ -1,22 +1,23 @@
 //! Recording: an event comes in; changes with their authors, and perhaps a point, go into the log.
 //!
-//! This file conducts, in four phases:
+//! This file conducts, in five phases:
 //!
 //! 1. `admit`: wait for earlier events of the session, lock the workspace, drain the inbox;
 //! 2. `observe`: look at the paths of an edit, or scan the tree;
 //! 3. `decide`: which session, turn, call and point the event opens or closes;
-//! 4. `commit`: authors for the changes, and one commit of everything.
+//! 4. `attribute`: the author of each change;
+//! 5. `commit`: one commit of everything.
 //!
 //! Several processes record at once. A commit names the head that it was made for; if another process
-//! was faster, phases 3 and 4 run again on the new head. An event for which there is no time waits in
-//! the [inbox](crate::inbox).
+//! was faster, the observation catches up with the new head and phases 3 to 5 run again. An event for which
+//! there is no time waits in the [inbox](crate::inbox).
 
 mod admit;
+mod author;
 mod commit;
 mod count;
 mod decide;
 mod gaps;
-mod look_path;
 mod observation;
 mod observe;
 mod outcome;
@@ -25,27 +26,56 @@ mod trust;
 use takeback_store::{PointId, PointKind, SessionId, StoreError, Timestamp, TurnId, WorkPath};
 
 pub(crate) use self::admit::drain_inbox;
-use self::admit::{
-    RecordPermit, admit, admit_command, budget, lock_shared, may_be_queued, pass_barrier, push,
-};
+use self::admit::{admit, admit_command, budget, lock_shared, may_be_queued, pass_barrier, push};
 pub use self::admit::{record_late_events, wait_for_session};
+use self::author::attribute;
 use self::commit::commit;
 pub use self::count::bytes_left_to_read;
 pub use self::decide::describe;
-use self::decide::{Decision, NewPoint, decide};
+use self::decide::{Cause, LogView, NewIds, NewPoint, decide};
 use self::observation::Observation;
-use self::observe::{SessionCalls, observe};
+use self::observe::{SessionCalls, observe, observe_paths, observe_tree, observe_whole_tree};
 pub use self::outcome::{Admission, RecordError, RecordOutcome, ScanReport};
 use self::trust::Writers;
-use crate::ends::learn_ends;
+use crate::ends::{LearnedEnd, learn_ends};
 use crate::event::{AgentEvent, CallTargets};
 use crate::exchange::imported::import_of;
 use crate::inbox::{InboxEvent, QueuedEvent};
-use crate::marks::is_called;
 use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
 use crate::worktree::scan::ScanError;
 pub use crate::worktree::scan::{Unreadable, UnreadableKind};
+
+/// As [`record`], but an event that needs a scan of about `from_files` files or more is only queued, if
+/// the agent reports another event before it writes: the scan runs while the agent's model thinks. The
+/// session's next event waits for it (see [`crate::inbox`]).
+pub fn record_or_queue(
+    workspace: &mut Workspace,
+    event: &AgentEvent,
+    from_files: u64,
+) -> Result<Admission, RecordError> {
+    let event = event.clone().renamed(recorded_as(event.session()));
+    if !may_be_queued(workspace, &event, from_files)? {
+        return record(workspace, &event).map(Admission::Recorded);
+    }
+    let time = (workspace.ambient.now)();
+    let needs_scan = pass_barrier(workspace, &event).and_then(|()| {
+        workspace.store.set_busy_timeout(Some(workspace.limits.recorder_patience))?;
+        Ok(SessionCalls::read(workspace, &event)?.need_scan(&event))
+    });
+    let admission = match needs_scan {
+        Ok(true) => {
+            let queued = workspace.inbox().claim(InboxEvent { time, event });
+            queued.map(Admission::Queued).map_err(RecordError::from)
+        }
+        Ok(false) => return record(workspace, &event).map(Admission::Recorded),
+        Err(error) => {
+            or_push(workspace, Err(error), InboxEvent { time, event }).map(Admission::Recorded)
+        }
+    };
+    workspace.store.set_busy_timeout(None)?;
+    admission
+}
 
 /// Records an event. Whatever the outcome reports is durable.
 ///
@@ -57,12 +87,15 @@ pub use crate::worktree::scan::{Unreadable, UnreadableKind};
 pub fn record(workspace: &mut Workspace, event: &AgentEvent) -> Result<RecordOutcome, RecordError> {
     let event = event.clone().renamed(recorded_as(event.session()));
     let time = (workspace.ambient.now)();
-    let recorded = admit(workspace, &event).and_then(|RecordPermit { budget, .. }| {
+    // `permit` holds the workspace's lock until the event is recorded.
+    let recorded = admit(workspace, &event).and_then(|permit| {
         let arrival = Arrival { event: &event, time, punctuality: Punctuality::OnTime };
-        record_arrival(workspace, &arrival, budget)
+        record_arrival(workspace, &arrival, permit.budget)
     });
+    // First of all, so that no error can keep the event out of both the log and the inbox.
+    let recorded = or_push(workspace, recorded, InboxEvent { time, event });
     workspace.store.set_busy_timeout(None)?;
-    or_push(workspace, recorded, InboxEvent { time, event })
+    recorded
 }
 
 /// An event that was admitted.
@@ -70,12 +103,6 @@ struct Arrival<'e> {
     event: &'e AgentEvent,
     time: Timestamp,
     punctuality: Punctuality,
-}
-
-/// Ids for the turn and the point that an event may open: the same each time the commit is tried.
-struct NewIds {
-    turn: TurnId,
-    point: PointId,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +126,7 @@ impl Arrival<'_> {
     }
 }
 
-/// Phases 2 to 4, for a caller that holds the lock.
+/// Phases 2 to 5, for a caller that holds the lock.
 fn record_arrival(
     workspace: &mut Workspace,
     arrival: &Arrival<'_>,
@@ -114,16 +141,32 @@ fn record_arrival(
         turn: TurnId((workspace.ambient.random)()),
         point: PointId((workspace.ambient.random)()),
     };
-    let is_scan = observation.index.is_some();
     let is_late = arrival.is_late(workspace)?;
-    commit(workspace, observation, &calls.ends, |log| {
-        let mut decision = decide(arrival, &calls, &ids, log)?;
-        decision.scanned = is_scan.then_some(arrival.time);
-        if is_late {
-            decision.mark_late(arrival.event);
+    let cause = Cause::Event { arrival, calls: &calls, ids, is_late };
+    record_observation(workspace, observation, &cause, &calls.ends)
+}
+
+/// Phases 3 to 5. `ends`: ends of calls that no event reported.
+fn record_observation(
+    workspace: &mut Workspace,
+    mut observation: Observation,
+    cause: &Cause<'_>,
+    ends: &[LearnedEnd],
+) -> Result<RecordOutcome, RecordError> {
+    let learned_at = if ends.is_empty() { Timestamp(0) } else { (workspace.ambient.now)() };
+    loop {
+        let head = workspace.store.head()?;
+        observation.catch_up(workspace, head)?;
+        let log = LogView::read(&*workspace.store, ends, learned_at)?;
+        let mut decision = decide(cause, &log, observation.is_scan())?;
+        let authored = attribute(workspace, &observation, head, &mut decision)?;
+        let committed = commit(workspace, head, &observation, decision, authored)?;
+        if let Some((head, outcome)) = committed {
+            observation.save_index(workspace, head);
+            return Ok(outcome);
         }
-        Ok(decision)
-    })
+        // Another process committed first: again, on its head.
+    }
 }
 
 /// Puts an event that could not be recorded in time into the inbox.
@@ -141,33 +184,6 @@ fn or_push(
             Ok(RecordOutcome { unfinished, ..push(workspace, event)? })
         }
         recorded => recorded,
-    }
-}
-
-/// As [`record`], but an event that needs a scan of about `from_files` files or more is only queued, if
-/// the agent reports another event before it writes: the scan runs while the agent's model thinks. The
-/// session's next event waits for it (see [`crate::inbox`]).
-pub fn record_or_queue(
-    workspace: &mut Workspace,
-    event: &AgentEvent,
-    from_files: u64,
-) -> Result<Admission, RecordError> {
-    let event = event.clone().renamed(recorded_as(event.session()));
-    if !may_be_queued(workspace, &event, from_files)? {
-        return record(workspace, &event).map(Admission::Recorded);
-    }
-    let time = (workspace.ambient.now)();
-    let needs_scan = pass_barrier(workspace, &event).and_then(|()| {
-        workspace.store.set_busy_timeout(Some(workspace.limits.recorder_patience))?;
-        Ok(SessionCalls::read(workspace, &event)?.need_scan(&event))
-    });
-    workspace.store.set_busy_timeout(None)?;
-    match needs_scan {
-        Ok(true) => Ok(Admission::Queued(workspace.inbox().claim(InboxEvent { time, event })?)),
-        Ok(false) => record(workspace, &event).map(Admission::Recorded),
-        Err(error) => {
-            or_push(workspace, Err(error), InboxEvent { time, event }).map(Admission::Recorded)
-        }
     }
 }
 
@@ -214,24 +230,19 @@ pub fn look_for_missed(
     let _lock = admit_command(workspace, workspace.limits.recorder_patience)?;
     let time = (workspace.ambient.now)();
     let ends = learn_ends(workspace, &workspace.store.live_calls()?)?;
-    let observation =
-        Observation::of_tree(workspace, workspace.limits.budget(), Writers::Unreported)?;
-    commit(workspace, observation, &ends, |log| {
-        let mut active = log.active.clone();
-        sessions.iter().for_each(|session| active.may_have_written(session));
-        Ok(Decision { scanned: Some(time), active: Some(active), ..Decision::at(time) })
-    })
+    let observation = observe_tree(workspace, workspace.limits.budget(), Writers::Unreported)?;
+    let cause = Cause::NoEvent { suspects: sessions.to_vec(), time };
+    record_observation(workspace, observation, &cause, &ends)
 }
 
 /// [`look_around`] for a caller that holds the lock.
 pub(crate) fn scan_locked(workspace: &mut Workspace) -> Result<ScanReport, RecordError> {
     let time = (workspace.ambient.now)();
     let ends = learn_ends(workspace, &workspace.store.live_calls()?)?;
-    let observation = Observation::of_whole_tree(workspace, Budget::UNLIMITED)?;
+    let observation = observe_whole_tree(workspace, Budget::UNLIMITED)?;
     let skipped = observation.skipped();
-    let recorded = commit(workspace, observation, &ends, |_| {
-        Ok(Decision { scanned: Some(time), ..Decision::at(time) })
-    })?;
+    let cause = Cause::NoEvent { suspects: Vec::new(), time };
+    let recorded = record_observation(workspace, observation, &cause, &ends)?;
     Ok(ScanReport { recorded, skipped })
 }
 
@@ -240,14 +251,11 @@ pub(crate) fn scan_locked(workspace: &mut Workspace) -> Result<ScanReport, Recor
 pub fn finish_scan(workspace: &mut Workspace) -> Result<RecordOutcome, RecordError> {
     let _lock = lock_shared(workspace, workspace.limits.rewind_patience)?;
     let time = (workspace.ambient.now)();
-    let observation = Observation::of_whole_tree(workspace, Budget::UNLIMITED)?;
+    let observation = observe_whole_tree(workspace, Budget::UNLIMITED)?;
     // Calls of late events are not in the log yet; their changes must not count as the person's.
-    let suspects = workspace.inbox().late_sessions()?;
-    let recorded = commit(workspace, observation, &[], |log| {
-        let mut active = log.active.clone();
-        suspects.iter().for_each(|session| active.may_have_written(session));
-        Ok(Decision { scanned: Some(time), active: Some(active), ..Decision::at(time) })
-    })?;
+    let suspects = workspace.inbox().late_sessions()?.into_iter().collect();
+    let cause = Cause::NoEvent { suspects, time };
+    let recorded = record_observation(workspace, observation, &cause, &[])?;
     drain_inbox(workspace)?;
     Ok(recorded)
 }
@@ -258,8 +266,9 @@ pub(crate) fn look_at_paths(
     paths: &[WorkPath],
 ) -> Result<RecordOutcome, RecordError> {
     let time = (workspace.ambient.now)();
-    let observation = Observation::of_paths(workspace, paths, None)?;
-    commit(workspace, observation, &[], |_| Ok(Decision::at(time)))
+    let observation = observe_paths(workspace, paths, None)?;
+    let cause = Cause::NoEvent { suspects: Vec::new(), time };
+    record_observation(workspace, observation, &cause, &[])
 }
 
 /// Makes a manual point: the tree as it is now, for all agents.
@@ -270,7 +279,7 @@ pub fn checkpoint(
     let _lock = admit_command(workspace, workspace.limits.rewind_patience)?;
     let time = (workspace.ambient.now)();
     let ends = learn_ends(workspace, &workspace.store.live_calls()?)?;
-    let observation = Observation::of_tree(workspace, Budget::UNLIMITED, Writers::Live)?;
+    let observation = observe_tree(workspace, Budget::UNLIMITED, Writers::Live)?;
     let point = NewPoint {
         id: PointId((workspace.ambient.random)()),
         kind: PointKind::Manual,
@@ -279,12 +288,6 @@ pub fn checkpoint(
         label: label.map(str::to_owned),
         message: None,
     };
-    commit(workspace, observation, &ends, |log| {
-        let points = log.store.points()?;
-        let taken = points.iter().find(|point| label.is_some_and(|label| is_called(point, label)));
-        if let (Some(taken), Some(label)) = (taken, label) {
-            return Err(RecordError::LabelTaken { label: label.to_owned(), point: taken.id });
-        }
-        Ok(Decision { scanned: Some(time), point: Some(point.clone()), ..Decision::at(time) })
-    })
+    let cause = Cause::Checkpoint { point, time };
+    record_observation(workspace, observation, &cause, &ends)
 }

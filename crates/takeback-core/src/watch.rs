@@ -61,7 +61,7 @@ struct State {
     /// Files whose bytes are still to be saved.
     unsaved: BTreeSet<WorkPath>,
     /// How many scans were begun.
-    looks: u64,
+    scans: u64,
     /// When the last full scan began.
     whole: Option<Timestamp>,
     /// A scan since then relied on the watcher.
@@ -70,9 +70,9 @@ struct State {
     given_up: bool,
 }
 
-/// A scan in progress.
+/// A scan of a watched tree, in progress.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct WatchedScan {
     number: u64,
     at: Timestamp,
     /// What it has to read.
@@ -81,7 +81,7 @@ pub(crate) struct Look {
     linked: BTreeSet<WorkPath>,
 }
 
-impl Look {
+impl WatchedScan {
     pub(crate) fn extent(&self) -> Extent<'_> {
         match &self.dirty {
             DirtyFolders::Everything(_) => Extent::Whole,
@@ -140,7 +140,7 @@ impl TreeWatch {
                 index: None,
                 linked: BTreeSet::new(),
                 unsaved: BTreeSet::new(),
-                looks: 0,
+                scans: 0,
                 whole: None,
                 relied_on_watcher: false,
                 given_up: false,
@@ -173,14 +173,14 @@ impl TreeWatch {
 
     /// Begins a scan: the index, and what has to be read to bring it up to date. Events from here on
     /// belong to the next scan.
-    pub(crate) fn begin(&self, workspace: &Workspace) -> Result<(Index, Look), StoreError> {
+    pub(crate) fn begin(&self, workspace: &Workspace) -> Result<(Index, WatchedScan), StoreError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let at = (workspace.ambient.now)();
         let index = match state.index.clone() {
             Some(index) => caught_up(index, &*workspace.store)?,
             None => None,
         };
-        state.looks += 1;
+        state.scans += 1;
         state.read_events(self.trust, at, &workspace.root);
         let index = match index {
             Some(index) => index,
@@ -196,17 +196,23 @@ impl TreeWatch {
         if let DirtyFolders::Folders(folders) = &mut dirty {
             folders.extend(state.linked.iter().map(|path| folder_of(path).to_vec()));
         }
-        Ok((index, Look { number: state.looks, at, dirty, linked: state.linked.clone() }))
+        Ok((index, WatchedScan { number: state.scans, at, dirty, linked: state.linked.clone() }))
     }
 
     /// Ends a scan whose changes `found` are in the log now; `index` is the result.
-    pub(crate) fn settle(&self, root: &Root, look: Look, index: Index, found: &[ObservedChange]) {
+    pub(crate) fn settle(
+        &self,
+        root: &Root,
+        scan: WatchedScan,
+        index: Index,
+        found: &[ObservedChange],
+    ) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // A scan that began later covers everything that this one did, and more.
-        if look.number != state.looks {
+        if scan.number != state.scans {
             return;
         }
-        let mut again = state.watch_found_folders(root, &look, &index, found);
+        let mut again = state.watch_found_folders(root, &scan, &index, found);
         if self.trust == Trust::Blindly {
             again.clear();
         }
@@ -215,11 +221,11 @@ impl TreeWatch {
         if !state.given_up {
             state.dirty = DirtyFolders::Folders(again);
         }
-        if look.is_whole() {
-            state.whole = Some(look.at);
+        if scan.is_whole() {
+            state.whole = Some(scan.at);
         }
-        state.relied_on_watcher = !look.is_whole();
-        state.linked = look.linked;
+        state.relied_on_watcher = !scan.is_whole();
+        state.linked = scan.linked;
     }
 }
 
@@ -317,13 +323,13 @@ impl State {
     fn watch_found_folders(
         &mut self,
         root: &Root,
-        look: &Look,
+        scan: &WatchedScan,
         index: &Index,
         found: &[ObservedChange],
     ) -> BTreeSet<Vec<u8>> {
         let mut again = BTreeSet::new();
         let Some(watcher) = &mut self.watcher else { return again };
-        let seen: BTreeMap<Vec<u8>, FolderIdentity> = match &look.dirty {
+        let seen: BTreeMap<Vec<u8>, FolderIdentity> = match &scan.dirty {
             DirtyFolders::Everything(_) => {
                 let seen = FolderIdentity::folders(index);
                 let watched: Vec<Vec<u8>> = watcher.folders().map(<[u8]>::to_vec).collect();

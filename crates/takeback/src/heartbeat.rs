@@ -103,7 +103,7 @@ pub(crate) struct Beat {
     /// Whether the session is a fork of an unknown session; `None`: unchanged.
     pub(crate) is_orphan: Option<bool>,
     /// The problem that the user was notified of.
-    pub(crate) told: Option<&'static str>,
+    pub(crate) notice: Option<&'static str>,
     /// The store, if it is too new.
     pub(crate) refused_by: Option<PathBuf>,
 }
@@ -154,7 +154,7 @@ impl Heartbeat {
         self.learnt = beat.learnt.clone().or(self.learnt.take());
         self.transcript = beat.transcript.clone().or(self.transcript.take());
         self.is_orphan = beat.is_orphan.unwrap_or(self.is_orphan);
-        if let Some(cause) = beat.told
+        if let Some(cause) = beat.notice
             && !self.was_told(cause)
         {
             self.told.push(cause.to_owned());

@@ -1,16 +1,9 @@
-//! Turns a hook event into log events and records them.
-//!
-//! Every hook is a process of its own that knows nothing of earlier ones, so it asks the store whether the
-//! session exists and who owns it.
+//! Turns a hook event into the event to record.
 
 use std::time::Duration;
 
-use takeback_core::record::RecordError;
-use takeback_core::{
-    AgentEvent, CallReport, CallTargets, Outcome, RecordOutcome, Tools, Workspace, process, record,
-    wait_for_session,
-};
-use takeback_store::{CallId, CallState, Process, Session, SessionId, StoreError};
+use takeback_core::{AgentEvent, CallReport, CallTargets, Outcome, Tools};
+use takeback_store::{CallId, Process, SessionId};
 
 use super::{HookEvent, HookEventKind, ToolCall, call_targets};
 use crate::kind::AgentKind;
@@ -91,73 +84,15 @@ pub fn to_agent_event(
     })
 }
 
-/// Records `event`, which [`to_agent_event`] made from `hook_event`; `None`: it adds nothing.
-///
-/// A session that is new, or continues in another process, is recorded first.
-pub fn record_hook_event(
-    workspace: &mut Workspace,
-    source: HookSource,
-    hook_event: &HookEvent,
-    event: &AgentEvent,
-) -> Result<Option<RecordOutcome>, RecordError> {
-    record_hook_event_with(workspace, source, hook_event, event, record)
-}
-
-/// Like [`record_hook_event`], but records the event with `put`.
-pub fn record_hook_event_with<R>(
-    workspace: &mut Workspace,
-    source: HookSource,
-    hook_event: &HookEvent,
-    event: &AgentEvent,
-    put: impl FnOnce(&mut Workspace, &AgentEvent) -> Result<R, RecordError>,
-) -> Result<Option<R>, RecordError> {
-    if matches!(hook_event.kind, HookEventKind::BackgroundEnded { .. })
-        && !is_in_background(workspace, event)?
-    {
-        return Ok(None);
-    }
-    if !matches!(event, AgentEvent::SessionStart { parent: None, .. }) {
-        let whole = SessionId(hook_event.session.clone());
-        let sessions = workspace.store.sessions()?;
-        let is_current = |id: &SessionId| {
-            sessions.iter().any(|known| known.id == *id && source.still_owns(known))
-        };
-        if !is_current(&whole) {
-            record(workspace, &source.session_start(whole.clone(), None))?;
-        }
-        if let Some(part) = subagent_session(hook_event).filter(|part| !is_current(part)) {
-            record(workspace, &source.session_start(part, Some(whole)))?;
-        }
-    }
-    put(workspace, event).map(Some)
-}
-
-/// The end of a subagent is reported like that of a command, but its calls were recorded already.
-fn is_in_background(workspace: &Workspace, event: &AgentEvent) -> Result<bool, StoreError> {
-    let AgentEvent::AfterTool { session, call, .. } = event else { return Ok(false) };
-    // The event that moved the call to the background may not be recorded yet.
-    wait_for_session(workspace, session)?;
-    let call = workspace.store.call(session, call)?;
-    Ok(call.is_some_and(|call| call.state == CallState::Background))
-}
-
-fn subagent_session(hook_event: &HookEvent) -> Option<SessionId> {
+pub(super) fn subagent_session(hook_event: &HookEvent) -> Option<SessionId> {
     let part = hook_event.subagent.as_ref()?;
     Some(SessionId(format!("{}/{part}", hook_event.session)))
 }
 
 impl HookSource {
-    fn session_start(self, session: SessionId, parent: Option<SessionId>) -> AgentEvent {
+    pub(super) fn session_start(self, session: SessionId, parent: Option<SessionId>) -> AgentEvent {
         let agent = Some(self.agent.name.to_owned());
         AgentEvent::SessionStart { session, agent, parent, owner: self.process }
-    }
-
-    fn still_owns(self, session: &Session) -> bool {
-        let owner = session.owner;
-        session.agent.is_some()
-            && (self.process.is_none()
-                || owner == self.process
-                || owner.is_some_and(process::is_alive))
     }
 }
 

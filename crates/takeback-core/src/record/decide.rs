@@ -4,23 +4,40 @@
 use std::time::Duration;
 
 use takeback_store::{
-    Call, CallKind, CallState, Point, PointId, PointKind, PointQuery, Seq, Session, SessionId,
-    Store, StoreError, Timestamp, Turn, WorkPath, Write,
+    Call, CallKind, CallState, Point, PointId, PointKind, PointQuery, Session, SessionId, Store,
+    StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
 };
 
+use super::author::ActiveCalls;
 use super::observe::SessionCalls;
-use super::{Arrival, NewIds};
-use crate::author::ActiveCalls;
+use super::{Arrival, RecordError};
 use crate::ends::LearnedEnd;
 use crate::event::{AgentEvent, CallReport, CallTargets, Outcome};
+use crate::marks::is_called;
+
+/// Why something is recorded.
+pub(super) enum Cause<'c> {
+    /// An agent reported an event. `is_late`: the session may have gone on before the observation.
+    Event { arrival: &'c Arrival<'c>, calls: &'c SessionCalls, ids: NewIds, is_late: bool },
+    /// A person asked for a point.
+    Checkpoint { point: NewPoint, time: Timestamp },
+    /// A look at the tree, or at some paths, without an event. Its changes may be the work of `suspects`.
+    NoEvent { suspects: Vec<SessionId>, time: Timestamp },
+}
+
+/// Ids for the turn and the point that an event may open: the same each time the commit is tried.
+pub(super) struct NewIds {
+    pub(super) turn: TurnId,
+    pub(super) point: PointId,
+}
 
 /// Sessions and active calls in the log, read again each time a commit is tried.
 pub(super) struct LogView<'s> {
-    pub(super) store: &'s dyn Store,
-    pub(super) sessions: Vec<Session>,
-    pub(super) active: ActiveCalls,
+    store: &'s dyn Store,
+    sessions: Vec<Session>,
+    active: ActiveCalls,
     /// Calls whose end no event reported, but a transcript or process list showed.
-    pub(super) ended: Vec<Call>,
+    ended: Vec<Call>,
 }
 
 impl<'s> LogView<'s> {
@@ -40,17 +57,6 @@ impl<'s> LogView<'s> {
             }
         }
         Ok(Self { store, sessions, active, ended })
-    }
-
-    /// The newest point of a session, if it is at this position in the log.
-    pub(super) fn point_at(
-        &self,
-        seq: Seq,
-        session: &Option<SessionId>,
-    ) -> Result<Option<PointId>, StoreError> {
-        let points = self.store.find_points(PointQuery::At(seq))?;
-        let listed = |point: &&Point| point.session == *session && point.kind != PointKind::Safety;
-        Ok(points.iter().rev().find(listed).map(|point| point.id))
     }
 
     /// The point of a session's newest prompt, if it has this message id: the prompt was reported twice.
@@ -77,8 +83,14 @@ impl<'s> LogView<'s> {
         Ok(last.is_some_and(|last| has_a_name(&last)))
     }
 
+    /// Records the ends that were learned. A command may have written anywhere: only a scan finds all of it.
+    fn close_ended_calls(&self, is_scan: bool) -> impl Iterator<Item = Write> {
+        let is_found = move |call: &&Call| is_scan || matches!(call.kind, CallKind::Edit { .. });
+        self.ended.iter().filter(is_found).cloned().map(Write::Call)
+    }
+
     /// Closes calls and sessions of agents that died, once a scan has found all they may have written.
-    pub(super) fn close_dead_sessions(&self, time: Timestamp) -> Vec<Write> {
+    fn close_dead_sessions(&self, time: Timestamp) -> Vec<Write> {
         let cut_off =
             |call: &&Call| self.active.cut_off.contains(&(call.session.clone(), call.id.clone()));
         let calls: Vec<&Call> = self.active.calls.iter().filter(cut_off).collect();
@@ -110,9 +122,8 @@ pub(super) struct NewPoint {
 /// What a commit holds in addition to the observed changes.
 pub(super) struct Decision {
     pub(super) time: Timestamp,
-    pub(super) scanned: Option<Timestamp>,
-    /// The calls that may have made the changes; `None`: those of the [`LogView`].
-    pub(super) active: Option<ActiveCalls>,
+    /// The calls that may have made the changes.
+    pub(super) active: ActiveCalls,
     pub(super) point: Option<NewPoint>,
     /// A point that already covers the event, which then makes none.
     pub(super) existing_point: Option<PointId>,
@@ -121,11 +132,10 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    pub(super) fn at(time: Timestamp) -> Self {
+    fn at(time: Timestamp, log: &LogView<'_>) -> Self {
         Self {
             time,
-            scanned: None,
-            active: None,
+            active: log.active.clone(),
             point: None,
             existing_point: None,
             position: PointPosition::AfterChanges,
@@ -134,11 +144,11 @@ impl Decision {
     }
 
     /// The tree was not observed when the event happened: the changes may be what the session did since.
-    pub(super) fn mark_late(&mut self, event: &AgentEvent) {
+    fn mark_late(&mut self, event: &AgentEvent) {
         self.position = PointPosition::BeforeChanges;
         let opens = matches!(event, AgentEvent::Prompt { .. } | AgentEvent::BeforeTool { .. });
-        if let Some(active) = self.active.as_mut().filter(|_| opens) {
-            active.may_have_written(event.session());
+        if opens {
+            self.active.may_have_written(event.session());
         }
     }
 }
@@ -150,26 +160,67 @@ pub(super) enum PointPosition {
     AfterChanges,
 }
 
+/// Decides on the log as it is now. `is_scan`: the whole tree was observed.
 pub(super) fn decide(
-    arrival: &Arrival<'_>,
+    cause: &Cause<'_>,
+    log: &LogView<'_>,
+    is_scan: bool,
+) -> Result<Decision, RecordError> {
+    let mut decision = match cause {
+        Cause::Event { arrival, calls, ids, is_late } => {
+            let mut decision = decide_event(arrival.event, arrival.time, calls, ids, log)?;
+            if *is_late {
+                decision.mark_late(arrival.event);
+            }
+            decision
+        }
+        Cause::Checkpoint { point, time } => {
+            check_label(point.label.as_deref(), log)?;
+            Decision { point: Some(point.clone()), ..Decision::at(*time, log) }
+        }
+        Cause::NoEvent { suspects, time } => {
+            let mut decision = Decision::at(*time, log);
+            suspects.iter().for_each(|session| decision.active.may_have_written(session));
+            decision
+        }
+    };
+    let mut writes: Vec<Write> = log.close_ended_calls(is_scan).collect();
+    if is_scan {
+        writes.extend(log.close_dead_sessions(decision.time));
+    }
+    // What the event itself shows about a call or session is newer.
+    writes.append(&mut decision.writes);
+    decision.writes = writes;
+    Ok(decision)
+}
+
+fn check_label(label: Option<&str>, log: &LogView<'_>) -> Result<(), RecordError> {
+    let Some(label) = label else { return Ok(()) };
+    match log.store.points()?.iter().find(|point| is_called(point, label)) {
+        Some(taken) => Err(RecordError::LabelTaken { label: label.to_owned(), point: taken.id }),
+        None => Ok(()),
+    }
+}
+
+fn decide_event(
+    event: &AgentEvent,
+    time: Timestamp,
     calls: &SessionCalls,
     ids: &NewIds,
     log: &LogView<'_>,
 ) -> Result<Decision, StoreError> {
-    let &Arrival { event, time, .. } = arrival;
     let id = event.session();
-    let mut decision = Decision::at(time);
+    let mut decision = Decision::at(time, log);
     let known = log.sessions.iter().find(|session| session.id == *id);
     let mut session = known.cloned().unwrap_or_else(|| new_session(id, time));
     session.ended_at = None;
     session.archived_at = None;
     let turn = session.open_turn.map(|turn| log.store.turn(turn)).transpose()?.flatten();
-    let mut active = log.active.clone();
     if let AgentEvent::Prompt { message, .. } = event {
         decision.existing_point = log.point_of(id, message.as_ref())?;
     }
     if decision.existing_point.is_none() {
-        close_lost_calls(event, log, &mut active, &mut decision);
+        close_lost_calls(event, log, &mut decision);
     }
     let new_turn_of = |prompt: &str, message: Option<&String>| Turn {
         id: ids.turn,
@@ -232,14 +283,14 @@ pub(super) fn decide(
             match log.store.call(id, call_id)? {
                 Some(ending) => {
                     // It may have been closed as lost, and ran after all.
-                    active.calls.retain(|c| (&c.session, &c.id) != (id, call_id));
+                    decision.active.calls.retain(|c| (&c.session, &c.id) != (id, call_id));
                     let was_in_background = ending.active_at.is_some();
                     let ending = close_call(ending, *outcome, *report, time);
-                    active.calls.push(as_it_ran(&ending, was_in_background, time));
+                    decision.active.calls.push(as_it_ran(&ending, was_in_background, time));
                     call = Some(ending);
                 }
                 // Its start was not reported.
-                None => active.may_have_written(id),
+                None => decision.active.may_have_written(id),
             }
         }
         AgentEvent::Step { name, .. } => {
@@ -254,8 +305,7 @@ pub(super) fn decide(
     // The store needs a session before its turns, and a turn before its calls.
     decision.writes.insert(0, Write::Session(session));
     decision.writes.extend(call.map(Write::Call));
-    active.restore_open(&calls.open);
-    decision.active = Some(active);
+    decision.active.restore_open(&calls.open);
     Ok(decision)
 }
 
@@ -284,12 +334,7 @@ fn new_session(id: &SessionId, time: Timestamp) -> Session {
 
 /// Closes calls of the session whose end no event reported. Another call that begins or ends overtakes
 /// them: they may still run. Any other event shows that they are over, but not when they ended.
-fn close_lost_calls(
-    event: &AgentEvent,
-    log: &LogView<'_>,
-    active: &mut ActiveCalls,
-    decision: &mut Decision,
-) {
+fn close_lost_calls(event: &AgentEvent, log: &LogView<'_>, decision: &mut Decision) {
     let own = log.active.calls.iter().filter(|call| call.session == *event.session());
     for call in own.filter(|call| call.state.may_write()) {
         let (state, closed_at) = match event {
@@ -305,7 +350,7 @@ fn close_lost_calls(
                 (CallState::Overtaken, None)
             }
             AgentEvent::Prompt { .. } | AgentEvent::SessionStart { .. } => {
-                active.cut_off.insert((call.session.clone(), call.id.clone()));
+                decision.active.cut_off.insert((call.session.clone(), call.id.clone()));
                 (CallState::CutOff, Some(decision.time))
             }
             AgentEvent::TurnEnd { .. } => (CallState::CutOff, Some(decision.time)),

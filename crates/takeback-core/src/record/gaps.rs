@@ -12,8 +12,8 @@ use takeback_store::{
     StoreError, Timestamp, WorkPath,
 };
 
+use super::author::{ActiveCalls, DatedPath};
 use super::observation::Observation;
-use crate::author::{ActiveCalls, DatedPath};
 use crate::rewind::closed_folders::OpenedFolders;
 use crate::workspace::Workspace;
 use crate::worktree::fingerprint::stat_open;

@@ -1,22 +1,29 @@
-//! Looks at one name: reads its entry and saves its bytes.
+//! Looks at one name: what is on disk now, read without a race.
+//!
+//! A file that is written while it is read is read again, since otherwise it would be saved half old and half
+//! new. Its bytes are hashed and compressed here ([`PackedBlob`]); the caller's sink stores them.
 
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
-use takeback_store::{CHUNKED_ABOVE, Packing};
-use takeback_store::{Digest, Entry, NotCapturedReason, PackedBlob};
+use takeback_store::{
+    CHUNKED_ABOVE, Digest, Entry, NotCapturedReason, PackedBlob, Packing, WorkPath,
+};
 
 use super::budget::Budget;
 use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
+use super::root::{Access, Root, is_no_folder};
+use super::scope::is_stage;
 use crate::platform::folder::open_file;
 
 /// What to do with the bytes of a file.
 pub enum Bytes<'a> {
-    /// Pass them to the sink, packed, unless they are those of `known` or among `kept`, while the budget
+    /// Pass them to the sink, compressed, unless they are those of `known` or among `kept`, while the budget
     /// lasts.
     Keep {
         known: Option<Digest>,
@@ -39,6 +46,40 @@ pub struct LookResult {
     pub fingerprint: Option<Fingerprint>,
 }
 
+/// Looks at a path inside or outside the workspace. A path that cannot be read is `NotCaptured`.
+pub(crate) fn look_at_path(root: &Root, path: &WorkPath, mut bytes: Bytes<'_>) -> LookResult {
+    let looked = match open_parent(root, path) {
+        Ok(folder) => look(folder, path.file_name(), &mut bytes),
+        // No such folder, or a link or file in its place: the path is absent.
+        Err(error) if is_no_folder(&error) => {
+            Ok(LookResult { entry: Entry::Absent, fingerprint: None })
+        }
+        Err(error) => Err(error),
+    };
+    let mut looked = looked.unwrap_or(LookResult {
+        entry: Entry::NotCaptured { reason: NotCapturedReason::Unreadable },
+        fingerprint: None,
+    });
+    if is_stage(path.as_bytes()) && looked.entry != Entry::Absent {
+        looked.entry = Entry::NotCaptured { reason: NotCapturedReason::Reserved };
+    }
+    looked
+}
+
+/// The `stat` of a path inside or outside the workspace.
+pub(crate) fn stat_path(root: &Root, path: &WorkPath) -> io::Result<Option<Stat>> {
+    stat(open_parent(root, path)?, path.file_name())
+}
+
+pub(crate) fn open_parent(root: &Root, path: &WorkPath) -> io::Result<OwnedFd> {
+    if path.is_outside() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let path = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));
+        return Root::open(path.parent().unwrap_or(path))?.folder(b"", Access::Reach);
+    }
+    root.parent_of(path)
+}
+
 /// Looks at a name. A file that cannot be read, or that changes all the time, is an entry too: an error
 /// means that not even the folder could be searched.
 pub fn look(folder: impl AsFd, name: &[u8], bytes: &mut Bytes<'_>) -> io::Result<LookResult> {
@@ -48,7 +89,8 @@ pub fn look(folder: impl AsFd, name: &[u8], bytes: &mut Bytes<'_>) -> io::Result
     }
 }
 
-/// The entry of a look, except where `known` covers a folder with everything in it.
+/// What a look found, or `known`, if that is a folder that is not captured with everything in it: the look
+/// saw only the folder.
 #[must_use]
 pub fn as_known(known: Option<&Entry>, looked: Entry) -> Entry {
     match known {
@@ -180,6 +222,7 @@ fn read_file(
         }
         Bytes::KeepQuickly { sink, .. } => PackedBlob::stream_with(&mut file, packing, *sink)?,
     };
+    // A file that was written in the meantime would be saved half old, half new.
     let steady = stat_open(&file)?.fingerprint == seen.fingerprint && size == seen.fingerprint.size;
     Ok(steady.then_some(Entry::File { digest, size, mode: seen.mode() }))
 }

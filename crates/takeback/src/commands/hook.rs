@@ -51,21 +51,21 @@ const INPUT_PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn hook(options: &Options, args: &HookArgs) -> u8 {
     let begun = Instant::now();
     progress::hide();
-    let taken = match place::home(options) {
+    let outcome = match place::home(options) {
         Ok(home) => {
-            let taken = from_stdin(&home, args, begun).unwrap_or_else(HookOutcome::refused);
-            log(&home, args, &taken);
-            taken
+            let outcome = from_stdin(&home, args, begun).unwrap_or_else(HookOutcome::refused);
+            log(&home, args, &outcome);
+            outcome
         }
         Err(error) => HookOutcome::refused(error.line()),
     };
-    if let Err(why) = &taken.recorded
+    if let Err(why) = &outcome.recorded
         && options.verbose
     {
         anstream::eprintln!("takeback hook: {why}");
     }
     let message = agent_named(&args.agent).and_then(|agent| agent.message);
-    if let Some((message, text)) = message.zip(taken.notice) {
+    if let Some((message, text)) = message.zip(outcome.notice) {
         let answer = message(&text);
         // If the agent does not read the notice, `doctor` still reports the problem.
         drop(writeln!(std::io::stdout(), "{answer}"));
@@ -73,28 +73,29 @@ pub(crate) fn hook(options: &Options, args: &HookArgs) -> u8 {
     0
 }
 
-fn log(home: &Path, args: &HookArgs, taken: &HookOutcome) {
-    let failed = taken.recorded.as_ref().err();
+fn log(home: &Path, args: &HookArgs, outcome: &HookOutcome) {
+    let failed = outcome.recorded.as_ref().err();
     // The notice to the user says the same.
-    let told = taken.notice.as_ref().filter(|told| failed.is_none_or(|why| !told.contains(why)));
-    if failed.is_none() && told.is_none() {
+    let notice =
+        outcome.notice.as_ref().filter(|text| failed.is_none_or(|why| !text.contains(why)));
+    if failed.is_none() && notice.is_none() {
         return;
     }
     let log = LogFile::of_hooks(home, |name| environment(name)?.into_string().ok());
-    for text in failed.into_iter().chain(told) {
+    for text in failed.into_iter().chain(notice) {
         log.add(now(), Level::Error, &format!("{}: {text}", args.agent));
     }
 }
 
 fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<HookOutcome, String> {
-    let given = read_input()?;
+    let payload = read_input()?;
     let agent = agent_named(&args.agent)
         .ok_or_else(|| format!("unknown agent; known agents: {}", agent_names()))?;
     // The current folder may be gone; most payloads name the agent's folder.
     let folder = std::env::current_dir().ok();
     let input = HookInput {
         agent,
-        given: &given,
+        payload: &payload,
         event: args.event.as_deref(),
         folder: folder.as_deref(),
         run: HookRun::of_this_process(),
@@ -110,18 +111,18 @@ fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<HookOutcom
 
 /// Reads the payload, with a timeout: an agent may never close standard input.
 fn read_input() -> Result<Vec<u8>, String> {
-    let (say, said) = channel();
+    let (sender, receiver) = channel();
     let read = || -> io::Result<Vec<u8>> {
-        let mut given = Vec::new();
-        io::stdin().lock().take(LONGEST).read_to_end(&mut given)?;
-        Ok(given)
+        let mut payload = Vec::new();
+        io::stdin().lock().take(LONGEST).read_to_end(&mut payload)?;
+        Ok(payload)
     };
     // After the timeout, the result is dropped.
-    if Builder::new().spawn(move || drop(say.send(read()))).is_err() {
+    if Builder::new().spawn(move || drop(sender.send(read()))).is_err() {
         return read().map_err(|error| format!("standard input: {error}"));
     }
-    match said.recv_timeout(INPUT_PATIENCE) {
-        Ok(given) => given.map_err(|error| format!("standard input: {error}")),
+    match receiver.recv_timeout(INPUT_PATIENCE) {
+        Ok(payload) => payload.map_err(|error| format!("standard input: {error}")),
         Err(_) => Err("standard input did not end".to_owned()),
     }
 }
@@ -137,7 +138,7 @@ pub(crate) enum Recorder {
 /// One hook run: its payload and the agent behind it.
 pub(crate) struct HookInput<'a> {
     pub(crate) agent: &'static AgentKind,
-    pub(crate) given: &'a [u8],
+    pub(crate) payload: &'a [u8],
     /// The event that the command line names.
     pub(crate) event: Option<&'a str>,
     /// The agent's folder, if the payload does not name it.
@@ -226,7 +227,7 @@ impl HookOutcome {
 /// Records the event, and writes a heartbeat in any case.
 pub(crate) fn record_hook(home: &Path, input: &HookInput<'_>) -> HookOutcome {
     let (agent, time) = (input.agent, now());
-    let mut hook_event = match agent.parse(input.given, input.event) {
+    let mut hook_event = match agent.parse(input.payload, input.event) {
         Ok(hook_event) => hook_event,
         Err(another @ PayloadError::OtherAgent { .. }) => {
             return HookOutcome::refused(error_chain(&another));
@@ -248,11 +249,11 @@ pub(crate) fn record_hook(home: &Path, input: &HookInput<'_>) -> HookOutcome {
     };
     let is_new =
         |notice: &Notice| known.as_ref().is_none_or(|known| !known.was_told(notice.cause.name()));
-    let taken = match input.recorder {
+    let outcome = match input.recorder {
         Recorder::Hook => record_event(home, input, &hook_event, time, known.as_ref(), &mut beat),
         Recorder::Other => Ok(RecordingOutcome::default()),
     };
-    let (recorded, notice) = match taken {
+    let (recorded, notice) = match outcome {
         Ok(RecordingOutcome { lacking, notice }) => {
             (lacking.map_or(Ok(()), Err), notice.filter(is_new))
         }
@@ -265,7 +266,7 @@ pub(crate) fn record_hook(home: &Path, input: &HookInput<'_>) -> HookOutcome {
         }
     };
     beat.problem = recorded.as_ref().err().cloned();
-    beat.told = notice.as_ref().map(|notice| notice.cause.name());
+    beat.notice = notice.as_ref().map(|notice| notice.cause.name());
     leave(home, agent.name, &hook_event.session, time, &beat);
     HookOutcome { recorded, notice: notice.map(|notice| notice.text) }
 }

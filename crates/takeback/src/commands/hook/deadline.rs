@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Instant;
 
-use takeback_agents::{HookEvent, HookEventKind, HookSource, record_hook_event_with};
+use takeback_agents::{HookEvent, HookEventKind, HookSource, ends_nothing, introduce_session};
 use takeback_core::record::RecordError;
 use takeback_core::retention::{is_due, is_over_size_limit};
 use takeback_core::{
@@ -86,22 +86,22 @@ pub(super) fn record_within(until: Instant, task: Task) -> Result<TaskOutcome, F
     let event = InboxEvent { time: task.time, event: task.event.clone() };
     let store_dir = stores::store_of(&task.root, &task.home);
     let known = task.learnt.clone();
-    let (say, said) = channel();
+    let (sender, receiver) = channel();
     if !left().is_zero() {
         // If no thread can be started, record without a deadline.
-        let task = Arc::new(Mutex::new(Some((task, say))));
+        let task = Arc::new(Mutex::new(Some((task, sender))));
         let run = {
             let task = Arc::clone(&task);
             move || {
                 let task = task.lock().unwrap_or_else(PoisonError::into_inner).take();
-                task.into_iter().for_each(|(task, say)| task.run(&say));
+                task.into_iter().for_each(|(task, sender)| task.run(&sender));
             }
         };
         if Builder::new().spawn(run.clone()).is_err() {
             run();
         }
     }
-    let EventOutcome { lacking, has_parent, gone } = match said.recv_timeout(left()) {
+    let EventOutcome { lacking, has_parent, gone } = match receiver.recv_timeout(left()) {
         Ok(Ok(RecorderMessage::EventOutcome(recorded))) => recorded,
         Ok(Ok(RecorderMessage::Learnt(learnt))) => {
             return Ok(TaskOutcome { learnt, has_parent: false, lacking: None, gone: None });
@@ -119,7 +119,7 @@ pub(super) fn record_within(until: Instant, task: Task) -> Result<TaskOutcome, F
         }
     };
     // What is learned too late is learned with the next event.
-    let learnt = match said.recv_timeout(left()) {
+    let learnt = match receiver.recv_timeout(left()) {
         Ok(Ok(RecorderMessage::Learnt(learnt))) => learnt,
         _ => known,
     };
@@ -128,10 +128,10 @@ pub(super) fn record_within(until: Instant, task: Task) -> Result<TaskOutcome, F
 
 impl Task {
     /// After the deadline the channel has no receiver.
-    fn run(mut self, say: &Sender<Result<RecorderMessage, Failure>>) {
+    fn run(mut self, sender: &Sender<Result<RecorderMessage, Failure>>) {
         let recorded = match self.record() {
             Ok(Recording { place, recorded }) => {
-                drop(say.send(Ok(RecorderMessage::EventOutcome(recorded))));
+                drop(sender.send(Ok(RecorderMessage::EventOutcome(recorded))));
                 match place {
                     Some(mut place) => {
                         self.learn(&mut place.workspace).map(RecorderMessage::Learnt)
@@ -141,7 +141,7 @@ impl Task {
             }
             Err(why) => Err(why),
         };
-        drop(say.send(recorded));
+        drop(sender.send(recorded));
     }
 
     fn record(&mut self) -> Result<Recording, Failure> {
@@ -151,6 +151,8 @@ impl Task {
         }
         let workspace = &mut place.workspace;
         workspace.limits = place.settings.agent_limits();
+        // The event's own time, not the time of this thread: if the event is recorded here and put into the
+        // inbox as well, draining the inbox recognises it by its time.
         let time = self.time;
         workspace.ambient.now = Box::new(move || time);
         // A queued event is not in the log yet, so its point has no ids to learn.
@@ -161,15 +163,8 @@ impl Task {
         }
         let has_parent = self.is_orphan && self.adopt(workspace)?;
         let from_files = place.settings.background_scan_files();
-        let put = record_hook_event_with(
-            workspace,
-            self.source,
-            &self.hook_event,
-            &self.event,
-            |workspace, event| record_or_queue(workspace, event, from_files),
-        );
         let gone = place.gone.clone();
-        let lacking = match put? {
+        let lacking = match self.record_event(workspace, from_files)? {
             None => None,
             Some(Admission::Recorded(recorded)) => {
                 describe_gap(&recorded).or(self.note_missing_start(workspace, &recorded)?)
@@ -196,13 +191,26 @@ impl Task {
         Ok(Recording { place: Some(place), recorded: EventOutcome { lacking, has_parent, gone } })
     }
 
+    /// `None`: the event adds nothing to the log.
+    fn record_event(
+        &self,
+        workspace: &mut Workspace,
+        from_files: u64,
+    ) -> Result<Option<Admission>, RecordError> {
+        if ends_nothing(workspace, &self.hook_event, &self.event)? {
+            return Ok(None);
+        }
+        introduce_session(workspace, self.source, &self.hook_event)?;
+        record_or_queue(workspace, &self.event, from_files).map(Some)
+    }
+
     /// Reports the end of a call whose start is not in the log: what the call found is unknown.
     fn note_missing_start(
         &self,
         workspace: &Workspace,
         recorded: &core::RecordOutcome,
     ) -> Result<Option<String>, Failure> {
-        let (AgentEvent::AfterTool { session, call, .. }, HookEventKind::AfterTool(told, _)) =
+        let (AgentEvent::AfterTool { session, call, .. }, HookEventKind::AfterTool(tool_call, _)) =
             (&self.event, &self.hook_event.kind)
         else {
             return Ok(None);
@@ -210,7 +218,7 @@ impl Task {
         let call = workspace.store.call(session, call).map_err(|error| Failure::of(&error))?;
         let is_unseen = call.is_none() && !recorded.late;
         Ok(is_unseen.then(|| {
-            let tool = &told.tool;
+            let tool = &tool_call.tool;
             format!(
                 "the beginning of a call ({tool}) was not recorded; what changed until it ended is \
                  unclear"

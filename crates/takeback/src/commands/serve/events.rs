@@ -69,7 +69,7 @@ pub(super) fn hook(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
         .ok_or_else(|| fault(fault::UNKNOWN_AGENT, format!("unknown agent {name}")))?;
     let input = HookInput {
         agent,
-        given: payload.get().as_bytes(),
+        payload: payload.get().as_bytes(),
         event: event.as_deref(),
         folder: Some(&folder),
         run: HookRun { agent: pid.and_then(process::started), at: None },

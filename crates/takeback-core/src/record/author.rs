@@ -1,4 +1,5 @@
-//! The author of a change: which active call made it, and how certain that is.
+//! The fourth phase of recording: the author of each change, which is the active call that made it, and how
+//! certain that is.
 //!
 //! A call that named the path wins over every other. Next come calls that may write anything and ran at
 //! that time. A change that no call can have made is the person's.
@@ -6,11 +7,15 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use takeback_store::{
-    Author, Call, CallId, CallKind, CallState, Evidence, Session, SessionId, Store, StoreError,
-    Timestamp, WorkPath,
+    Author, Call, CallId, CallKind, CallState, Change, Entry, Evidence, Head, NotCapturedReason,
+    Session, SessionId, Store, StoreError, Timestamp, WorkPath, Write,
 };
 
+use super::decide::Decision;
+use super::gaps::{GapVerdict, Gaps};
+use super::observation::Observation;
 use crate::process;
+use crate::workspace::Workspace;
 
 /// How long after an edit a formatter in one of the agent's own hooks may still change the file.
 const AFTER_EDIT_MS: i64 = 5_000;
@@ -19,30 +24,116 @@ const AFTER_EDIT_MS: i64 = 5_000;
 /// has changed before are attributed to it.
 const QUIET_MS: i64 = 5_000;
 
+/// About as many writes as an event makes in addition to its changes.
+const EVENT_WRITES: usize = 8;
+
+/// An observation as the log has it.
+pub(super) struct AuthoredChanges {
+    /// As writes, so that the many changes of a first scan are not copied.
+    pub(super) changes: Vec<Write>,
+    pub(super) not_captured: Vec<(WorkPath, NotCapturedReason)>,
+    /// Earlier changes whose result could not be read then: the file is still the same and was read now.
+    pub(super) completed: Vec<Change>,
+    /// Background calls that were found to be active.
+    pub(super) background: Vec<Write>,
+}
+
+/// Finds the author of every observed change.
+pub(super) fn attribute(
+    workspace: &Workspace,
+    observation: &Observation,
+    head: Head,
+    decision: &mut Decision,
+) -> Result<AuthoredChanges, StoreError> {
+    let (active, time) = (&mut decision.active, decision.time);
+    // Dates cost a stat each, and only decide between calls.
+    let gaps = Gaps::of(workspace, observation)?;
+    let needs_dates = !active.calls.is_empty() || !gaps.is_empty();
+    let dates = if needs_dates { observation.dates(workspace) } else { Vec::new() };
+    let date = |at: usize| dates.get(at).copied().flatten();
+    let found: Vec<DatedPath<'_>> = (0..)
+        .zip(&observation.found)
+        .map(|(at, one)| DatedPath { path: &one.path, changed_at: date(at), found_at: time })
+        .collect();
+    let background = active.extend_background(&found).into_iter().map(Write::Call).collect();
+    let mut authored = AuthoredChanges {
+        changes: Vec::with_capacity(observation.found.len() + EVENT_WRITES),
+        not_captured: Vec::new(),
+        completed: Vec::new(),
+        background,
+    };
+    let same = observation.found.iter().filter(|observed| observed.same_file);
+    let same: Vec<WorkPath> = same.map(|observed| observed.path.clone()).collect();
+    let mut latest = workspace.store.latest_of(&same)?.into_iter();
+    let mut seq = head.seq;
+    for (observed, found) in observation.found.iter().zip(found) {
+        if observed.same_file {
+            match latest.next().flatten() {
+                Some(change) if change.after == observed.before => {
+                    let after = observed.after.clone();
+                    authored.completed.push(Change { after, ..change });
+                    continue;
+                }
+                // Another process has completed it.
+                Some(change) if change.after == observed.after => continue,
+                _ => {}
+            }
+        }
+        let is_first_seen = observation.first_seen.contains(&observed.path);
+        let (author, evidence) = match gaps.judge(observed, found, active) {
+            Some(GapVerdict::Completes(change)) => {
+                authored.completed.push(change);
+                continue;
+            }
+            Some(GapVerdict::MadeBy(author, evidence)) => (author, evidence),
+            // It came into scope; its author is unknown.
+            None if is_first_seen => (Author::Human, Evidence::Named),
+            None => active.author_of(found),
+        };
+        seq = seq.next();
+        if let Entry::NotCaptured { reason } = observed.after {
+            authored.not_captured.push((observed.path.clone(), reason));
+        }
+        authored.changes.push(Write::Change(Change {
+            seq,
+            path: observed.path.clone(),
+            before: observed.before.clone(),
+            after: observed.after.clone(),
+            author,
+            evidence,
+            time,
+            changed_at: found.changed_at,
+            correction: None,
+            cancels: Vec::new(),
+        }));
+    }
+    Ok(authored)
+}
+
 /// The calls that may still write, and what is known about them.
 #[derive(Debug, Clone, Default)]
-pub struct ActiveCalls {
+pub(super) struct ActiveCalls {
     /// Calls that may have written since the last observation: live, or with an end just learned.
-    pub calls: Vec<Call>,
+    pub(super) calls: Vec<Call>,
     /// Calls that may or may not still have been running.
-    pub cut_off: HashSet<(SessionId, CallId)>,
+    pub(super) cut_off: HashSet<(SessionId, CallId)>,
     /// Sessions with a call whose start was not reported.
-    pub unreported: Vec<SessionId>,
+    pub(super) unreported: Vec<SessionId>,
     /// The main session of each session that is part of another. Parts of one session do not make an
     /// author ambiguous.
-    pub wholes: HashMap<SessionId, SessionId>,
+    pub(super) wholes: HashMap<SessionId, SessionId>,
     /// Paths that background calls have changed before.
-    pub touched: HashMap<(SessionId, CallId), HashSet<WorkPath>>,
+    pub(super) touched: HashMap<(SessionId, CallId), HashSet<WorkPath>>,
 }
 
 /// A path that changed and needs an author.
 #[derive(Debug, Clone, Copy)]
-pub struct DatedPath<'a> {
-    pub path: &'a WorkPath,
+pub(super) struct DatedPath<'a> {
+    pub(super) path: &'a WorkPath,
     /// When it changed, if known.
-    pub changed_at: Option<Timestamp>,
+    pub(super) changed_at: Option<Timestamp>,
     /// When the change was found.
-    pub found_at: Timestamp,
+    pub(super) found_at: Timestamp,
 }
 
 /// A call that can have made a change.
@@ -66,7 +157,7 @@ impl Suspect<'_> {
 
 impl ActiveCalls {
     /// The calls in the store. A call whose agent has died is cut off.
-    pub fn read(store: &dyn Store, sessions: &[Session]) -> Result<Self, StoreError> {
+    pub(super) fn read(store: &dyn Store, sessions: &[Session]) -> Result<Self, StoreError> {
         let calls = store.live_calls()?;
         let died = |id: &SessionId| {
             sessions
@@ -93,14 +184,14 @@ impl ActiveCalls {
     }
 
     /// Anything found from now on may be this session's work.
-    pub fn may_have_written(&mut self, session: &SessionId) {
+    pub(super) fn may_have_written(&mut self, session: &SessionId) {
         self.unreported.push(session.clone());
     }
 
     /// Restores calls that were open when the observation began, even if another process has recorded
     /// their end since. Paths they named are theirs. If a command has ended by now, everything else
     /// that was found may have been written after it.
-    pub fn restore_open(&mut self, calls: &[Call]) {
+    pub(super) fn restore_open(&mut self, calls: &[Call]) {
         for call in calls {
             let same = |known: &&mut Call| (&known.session, &known.id) == (&call.session, &call.id);
             if let Some(known) = self.calls.iter_mut().find(same) {
@@ -119,7 +210,7 @@ impl ActiveCalls {
 
     /// Extends the activity of background calls by changes that follow closely, and returns the calls
     /// whose activity moved.
-    pub fn extend_background(&mut self, found: &[DatedPath<'_>]) -> Vec<Call> {
+    pub(super) fn extend_background(&mut self, found: &[DatedPath<'_>]) -> Vec<Call> {
         let mut times: Vec<Timestamp> =
             found.iter().map(|found| found.changed_at.unwrap_or(found.found_at)).collect();
         times.sort_unstable();
@@ -141,8 +232,7 @@ impl ActiveCalls {
     }
 
     /// The author of a change.
-    #[must_use]
-    pub fn author_of(&self, found: DatedPath<'_>) -> (Author, Evidence) {
+    pub(super) fn author_of(&self, found: DatedPath<'_>) -> (Author, Evidence) {
         let whole = |session| self.wholes.get(session).unwrap_or(session);
         let mut suspects: Vec<Suspect<'_>> =
             self.calls.iter().filter_map(|call| self.suspect(call, found)).collect();
