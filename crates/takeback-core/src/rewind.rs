@@ -262,28 +262,29 @@ fn apply_and_close(
 ) -> Result<Receipt, RewindError> {
     let work = workspace.ambient.begin(Work::Apply, file_count(plan));
     let store = &mut *workspace.store;
-    let mut run = None;
+    let mut plan_run = None;
     let mut outcomes = Vec::new();
     // A plan for a state alone has no stage.
     if !plan.leaves_files() {
         let opened = PlanRun::open(&workspace.root, plan, record.id);
-        let run = run.insert(opened.map_err(|source| RewindError::Unfinished { source })?);
-        run.apply(store, work.counter());
-        outcomes = run.verify(work.counter());
+        let opened = plan_run.insert(opened.map_err(|source| RewindError::Unfinished { source })?);
+        opened.apply(store, work.counter());
+        outcomes = opened.verify(work.counter());
     }
     let mut receipt = Receipt::of_rewind(&record, plan, &outcomes);
-    match &run {
-        Some(run) => receipt.add_conflicts(run.unrestored_native_paths()),
+    match &plan_run {
+        Some(opened) => receipt.add_conflicts(opened.unrestored_native_paths()),
         None => receipt.add_errors(restore_modes(&workspace.root, &plan.unlocked)),
     }
     // Before the journal is closed: a recovery that finds it open moves the head if this did not.
     state_move::apply(&*workspace.states, plan, record.id, &mut receipt);
+    // After that: files that are in place let the head move, confirmed by the disk or not.
     receipt.add_unconfirmed(plan, &outcomes);
     record.state = state_move::state_after(plan, &receipt);
     let done = PlanOutcome { plan, outcomes: &outcomes, receipt: &receipt, time: now };
     journal::close(store, record, &done)?;
-    if let Some(run) = run {
-        receipt.add_leftovers(run.clear(store));
+    if let Some(opened) = plan_run {
+        receipt.add_leftovers(opened.clear(store));
     }
     Ok(receipt)
 }
