@@ -1,6 +1,6 @@
 //! Rewind: from a request to a receipt. This file shows the order; the modules do the work.
 //!
-//! `lock -> recover -> select -> look -> plan -> stage -> promise -> apply -> verify -> close`, as in
+//! `lock -> recover -> select -> look -> plan -> stage -> promise -> apply -> verify -> close -> clear`, as in
 //! `docs/design/journal.md`. A preview stops after the plan. Undo, redo and rollback differ in what is
 //! selected. Recovery enters at *apply* with the plan of an open journal.
 
@@ -20,6 +20,7 @@ mod preview;
 mod receipt;
 mod recovery;
 mod request;
+mod revert;
 mod safety_point;
 mod stage;
 mod state_move;
@@ -30,8 +31,9 @@ use std::collections::BTreeSet;
 
 use takeback_store::{Digest, PointId, RewindKind, RewindRecord, RewindState, Timestamp};
 
-use self::apply::{file_count, folder_modes, open_stages, resume_native};
-use self::journal::Fulfilment;
+use self::apply::folder_modes::restore_modes;
+use self::apply::{PlanRun, file_count};
+use self::journal::PlanOutcome;
 use self::plan::PlanOptions;
 use self::present::StoreSources;
 use self::target::Selection;
@@ -178,20 +180,20 @@ fn look_and_plan(
         return Ok(Preview { plan, kind, windows: Vec::new(), lost: lost.clone() });
     }
     let selection = select(workspace, request)?;
-    let look = present::look(workspace, request, &selection)?;
+    let inputs = present::look(workspace, request, &selection)?;
     let options = PlanOptions {
         aim: selection.aim,
         ambiguous: request.ambiguous,
-        points: look.points,
+        points: inputs.points,
         discard: request.discard.clone(),
         outside: request.outside,
         lost: lost.clone(),
     };
     let sources = StoreSources(&*workspace.store);
-    let mut plan = plan::plan(&look.histories, &look.disk, &options, &sources)?;
-    plan.surveyed = look.is_full_scan;
-    plan.corrections = look.corrections;
-    safety_point::keep_uncovered(&mut plan, &look.uncovered, &look.disk);
+    let mut plan = plan::plan(&inputs.histories, &inputs.disk, &options, &sources)?;
+    plan.is_full_scan = inputs.is_full_scan;
+    plan.corrections = inputs.corrections;
+    safety_point::keep_uncovered(&mut plan, &inputs.uncovered, &inputs.disk);
     present::mark_links_elsewhere(workspace, &mut plan)?;
     closed_folders::find(workspace, &mut plan);
     plan.state = state_move::select(workspace, request, selection.kind)?;
@@ -241,18 +243,18 @@ fn finish(
 ) -> Result<Receipt, RewindError> {
     if record.receipt.is_some() {
         let receipt = Receipt::of_interrupted(&record, plan);
-        return revert(workspace, plan, record, receipt);
+        return revert::revert(workspace, plan, record, receipt);
     }
     let id = record.id;
-    let receipt = fulfil(workspace, plan, record, now)?;
+    let receipt = apply_and_close(workspace, plan, record, now)?;
     match workspace.store.rewind(id)?.filter(|record| record.state == RewindState::Open) {
-        Some(record) => revert(workspace, plan, record, receipt),
+        Some(record) => revert::revert(workspace, plan, record, receipt),
         None => Ok(receipt),
     }
 }
 
-/// apply -> verify -> close.
-fn fulfil(
+/// apply -> verify -> close -> clear.
+fn apply_and_close(
     workspace: &mut Workspace,
     plan: &Plan,
     mut record: RewindRecord,
@@ -260,83 +262,31 @@ fn fulfil(
 ) -> Result<Receipt, RewindError> {
     let work = workspace.ambient.begin(Work::Apply, file_count(plan));
     let store = &mut *workspace.store;
-    let mut stages = None;
+    let mut plan_run = None;
     let mut outcomes = Vec::new();
+    // A plan for a state alone has no stage.
     if !plan.leaves_files() {
-        let opened = open_stages(&workspace.root, plan, record.id);
-        let stages = stages.insert(opened.map_err(|source| RewindError::Waiting { source })?);
-        stages.apply(store, work.counter());
-        outcomes = stages.verify(work.counter());
+        let opened = PlanRun::open(&workspace.root, plan, record.id);
+        let opened = plan_run.insert(opened.map_err(|source| RewindError::Unfinished { source })?);
+        opened.apply(store, work.counter());
+        outcomes = opened.verify(work.counter());
     }
     let mut receipt = Receipt::of_rewind(&record, plan, &outcomes);
-    match &stages {
-        Some(stages) => receipt.add_conflicts(stages.unrestored_native_paths()),
-        None => receipt.add_errors(folder_modes::lock_all(&workspace.root, &plan.unlocked)),
+    match &plan_run {
+        Some(opened) => receipt.add_conflicts(opened.unrestored_native_paths()),
+        None => receipt.add_errors(restore_modes(&workspace.root, &plan.unlocked)),
     }
     // Before the journal is closed: a recovery that finds it open moves the head if this did not.
     state_move::apply(&*workspace.states, plan, record.id, &mut receipt);
+    // After that: files that are in place let the head move, confirmed by the disk or not.
     receipt.add_unconfirmed(plan, &outcomes);
-    record.state = match state_move::must_revert(plan, &receipt) {
-        true => RewindState::Open,
-        false => RewindState::Done,
-    };
-    let done = Fulfilment { plan, outcomes: &outcomes, receipt: &receipt, time: now };
+    record.state = state_move::state_after(plan, &receipt);
+    let done = PlanOutcome { plan, outcomes: &outcomes, receipt: &receipt, time: now };
     journal::close(store, record, &done)?;
-    if let Some(stages) = stages {
-        let leftovers = stages.clear(store);
-        receipt.add_errors(leftovers.problems);
-        receipt.notes.extend(leftovers.kept);
+    if let Some(opened) = plan_run {
+        receipt.add_leftovers(opened.clear(store));
     }
     Ok(receipt)
-}
-
-/// Takes back what was done of a rewind that had to be all or nothing, and closes its journal.
-fn revert(
-    workspace: &mut Workspace,
-    plan: &Plan,
-    record: RewindRecord,
-    receipt: Receipt,
-) -> Result<Receipt, RewindError> {
-    let mut refused = receipt.refused();
-    let undoes = |other: &RewindRecord| other.kind == (RewindKind::Undo { of: record.id });
-    let begun = workspace.store.rewinds()?.into_iter().find(undoes);
-    let undone = match begun {
-        Some(undo) if undo.state == RewindState::Open => {
-            let now = undo.created_at;
-            match journal::plan_of(&undo) {
-                Ok(planned) => Some(fulfil(workspace, &planned, undo, now)?),
-                // The next recovery closes it.
-                Err(_) => None,
-            }
-        }
-        Some(_) => None,
-        None => Some(undo_what_was_done(workspace, plan)?),
-    };
-    if let Some(undone) = undone {
-        refused.conflicts.extend(undone.conflicts);
-        refused.errors.extend(undone.errors);
-    }
-    journal::close_without_changes(&mut *workspace.store, record)?;
-    Ok(refused)
-}
-
-/// The undo of a rewind that had to be all or nothing: the whole order once more.
-fn undo_what_was_done(workspace: &mut Workspace, plan: &Plan) -> Result<Receipt, RewindError> {
-    let request = RewindRequest::new(Target::Undo);
-    let mut lost = BTreeSet::new();
-    loop {
-        let mut back = look_and_plan(workspace, &request, &lost)?;
-        // The process that made the promise may have moved the head before it was stopped.
-        back.plan.state = plan.state.as_ref().map(StateMove::reversed);
-        back.plan.turns_back = true;
-        match begin(workspace, &back)? {
-            Start::Promised(record) => {
-                let now = record.created_at;
-                return finish(workspace, &back.plan, record, now);
-            }
-            Start::Lost(more) => lost.extend(more),
-        }
-    }
 }
 
 /// Finishes open journals, then clears stages that no open journal needs.
@@ -346,29 +296,10 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<RecoveryReport
     let now = (workspace.ambient.now)();
     // Read again after each: finishing one may finish others.
     while let Some(record) = journal::first_open(&*workspace.store)? {
-        report.finished.extend(recover_journal(workspace, record, now)?);
+        report.finished.extend(recovery::finish_journal(workspace, record, now)?);
     }
     recovery::clear_stages(workspace, &mut report)?;
     Ok(report)
-}
-
-fn recover_journal(
-    workspace: &mut Workspace,
-    record: RewindRecord,
-    now: Timestamp,
-) -> Result<Option<Receipt>, RewindError> {
-    let plan = match journal::plan_of(&record) {
-        Ok(plan) => plan,
-        Err(error) => return recovery::give_up(workspace, record, &error).map(Some),
-    };
-    if closed_folders::only_closes(&plan) {
-        let errors = closed_folders::close_promised(workspace, &plan, &record)?;
-        let receipt = Receipt { rewind: Some(record.id), errors, ..Receipt::default() };
-        return Ok(Some(receipt).filter(|receipt| !receipt.errors.is_empty()));
-    }
-    resume_native(&workspace.root, &*workspace.store, &plan, record.id)
-        .map_err(|source| RewindError::Waiting { source })?;
-    finish(workspace, &plan, record, now).map(Some)
 }
 
 fn lock(workspace: &Workspace, hold: Hold) -> Result<Lock, RewindError> {

@@ -337,7 +337,7 @@ impl From<RewindError> for CommandError {
                 told.hints.extend(hint.map(str::to_owned));
                 told
             }
-            RewindError::Waiting { .. } => Self::new(Kind::Error, error).hint(
+            RewindError::Unfinished { .. } => Self::new(Kind::Error, error).hint(
                 "Fix the disk, then run `takeback recover` to continue the rewind. The next \
                  command that changes something does the same.",
             ),

@@ -4,14 +4,13 @@
 //! promises to close it again, then it is opened, and the plan takes that journal's place. As long as a
 //! folder is open, looks and scans record it with the mode it has otherwise.
 
-use std::collections::btree_map::Entry as Slot;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::io;
 
 use rustix::fs::{AtFlags, FileType};
 use takeback_store::{Entry, PointId, RewindId, RewindRecord, RewindState, WorkPath};
 
-use super::apply::folder_modes::{self, is_closed, lock_all};
+use super::apply::folder_modes::{self, is_closed, restore_modes};
 use super::error::RewindError;
 use super::journal;
 use super::plan::{Plan, UnlockedFolder, Verdict};
@@ -88,16 +87,16 @@ pub(super) fn find(workspace: &Workspace, plan: &mut Plan) {
             if readable.contains(&folder) {
                 continue;
             }
-            if let Slot::Vacant(slot) = closed.entry(folder) {
-                match closed_by_owner(&workspace.root, slot.key()) {
+            if let btree_map::Entry::Vacant(unknown) = closed.entry(folder) {
+                match closed_by_owner(&workspace.root, unknown.key()) {
                     Ok(None) => {
-                        readable.insert(slot.into_key());
+                        readable.insert(unknown.into_key());
                         continue;
                     }
                     // Tried already, or not the user's.
-                    Ok(Some(_)) if workspace.opened.folders.contains_key(slot.key()) => break,
+                    Ok(Some(_)) if workspace.opened.folders.contains_key(unknown.key()) => break,
                     Err(_) => break,
-                    Ok(Some(mode)) => slot.insert(mode),
+                    Ok(Some(mode)) => unknown.insert(mode),
                 };
             }
             step.verdict = Verdict::NotCaptured { reason: OPENED_FIRST.to_owned() };
@@ -172,7 +171,7 @@ pub(super) fn close_promised(
     plan: &Plan,
     record: &RewindRecord,
 ) -> Result<Vec<Problem>, RewindError> {
-    let problems = lock_all(&workspace.root, &plan.unlocked);
+    let problems = restore_modes(&workspace.root, &plan.unlocked);
     journal::remove(&mut *workspace.store, record)?;
     Ok(problems)
 }

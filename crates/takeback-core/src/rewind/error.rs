@@ -8,7 +8,7 @@ use super::{Preview, Receipt};
 use crate::record::RecordError;
 use crate::worktree::write::StageError;
 
-/// Why a rewind, preview or recovery did not finish. Up to [`Self::Waiting`] nothing has changed on disk.
+/// Why a rewind, preview or recovery did not finish. Up to [`Self::Unfinished`] nothing has changed on disk.
 #[derive(Debug, thiserror::Error)]
 pub enum RewindError {
     #[error("there is no point {0}")]
@@ -37,7 +37,7 @@ pub enum RewindError {
     Stages { id: RewindId, source: io::Error },
     /// The journal is open: the next command tries again.
     #[error("the rewind has been promised and cannot continue")]
-    Waiting { source: StageError },
+    Unfinished { source: StageError },
     /// Everything that could be done is in place, but not in the log yet. The journal is open.
     #[error("the files are in place, but the store could not record it")]
     NotClosed { receipt: Box<Receipt>, source: StoreError },

@@ -54,7 +54,7 @@ pub(super) fn past_rewinds(workspace: &Workspace) -> Result<Vec<PastRewind>, Rew
                 safety_point: record.safety_point,
                 contents,
                 has_failed: receipt.is_some_and(|receipt| !receipt.errors.is_empty()),
-                is_revert: journal::plan_header_of(&record).is_ok_and(|plan| plan.turns_back),
+                is_revert: journal::plan_header_of(&record).is_ok_and(|plan| plan.is_revert),
             });
         }
     }

@@ -81,8 +81,8 @@ fn describe(preview: &Preview) -> String {
     }
 }
 
-/// The outcome of a promised plan.
-pub(super) struct Fulfilment<'a> {
+/// What became of a promised plan.
+pub(super) struct PlanOutcome<'a> {
     pub(super) plan: &'a Plan,
     /// One for each of the plan's actions, in their order.
     pub(super) outcomes: &'a [StepOutcome],
@@ -95,7 +95,7 @@ pub(super) struct Fulfilment<'a> {
 pub(super) fn close(
     store: &mut dyn Store,
     mut record: RewindRecord,
-    done: &Fulfilment<'_>,
+    done: &PlanOutcome<'_>,
 ) -> Result<(), RewindError> {
     record.receipt = Some(
         serde_json::to_string(done.receipt)

@@ -117,7 +117,7 @@ pub(super) fn prepare(
         return Ok(Err(NativeSkip::SomePaths));
     }
     let paths = look_before(workspace, plan, &native.paths)?;
-    Ok(paths.map(|paths| plan.named = paths))
+    Ok(paths.map(|paths| plan.native_paths = paths))
 }
 
 /// After the promise, before the first step: runs it, then puts back what it got wrong.
@@ -132,7 +132,7 @@ pub(super) fn run(
         Err(message) => NativeOutcome::Failed(message),
     };
     put_back_native(&workspace.root, &*workspace.store, plan, id)
-        .map_err(|source| RewindError::Waiting { source })?;
+        .map_err(|source| RewindError::Unfinished { source })?;
     Ok(outcome)
 }
 

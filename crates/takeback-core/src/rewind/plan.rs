@@ -7,10 +7,9 @@ pub mod first_seen;
 mod folders;
 pub(in crate::rewind) mod links;
 mod renames;
-mod roles;
+pub(in crate::rewind) mod roles;
 mod set_id;
 pub(crate) mod stream;
-mod three_way;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -26,10 +25,10 @@ use self::first_seen::FirstSighting;
 use self::folders::{make_room, unlock_folders};
 use self::links::keep_links;
 use self::renames::explain_renames;
-use self::roles::{Role, may_be_taken, roles};
+use self::roles::{Role, roles};
 pub(crate) use self::set_id::dropped_bits;
 use self::set_id::{givable, only_bits_are_gone};
-use self::three_way::{Merged, Texts, merge_entry};
+use super::merge::{Merged, Texts, take_out};
 use super::native::NativePath;
 use super::request::{AmbiguousPolicy, RewindScope};
 use super::state_move::StateMove;
@@ -50,14 +49,14 @@ pub struct Plan<Steps = Vec<Step>> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateMove>,
     /// It only reverts what was done of a rewind that had to be all or nothing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub turns_back: bool,
+    #[serde(rename = "turns_back", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_revert: bool,
     /// What the agent's own restore may write before the steps are done. By path.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub named: Vec<NativePath>,
-    /// Whether the whole tree was looked at for it: then its safety point knows every path.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub surveyed: bool,
+    #[serde(rename = "named", default, skip_serializing_if = "Vec::is_empty")]
+    pub native_paths: Vec<NativePath>,
+    /// Whether the whole tree was scanned for it: then its safety point knows every path.
+    #[serde(rename = "surveyed", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_full_scan: bool,
     /// Names first seen since the aim's moment, which stay. By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_seen: Vec<FirstSighting>,
@@ -91,8 +90,8 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unclear: Option<String>,
     /// Another name of the file that this becomes: a hard link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub one_with: Option<WorkPath>,
+    #[serde(rename = "one_with", default, skip_serializing_if = "Option::is_none")]
+    pub hard_link_of: Option<WorkPath>,
     /// The file that is there now has another name, which the workspace does not know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub linked_elsewhere: bool,
@@ -137,7 +136,7 @@ impl Step {
             because: Vec::new(),
             evidence: None,
             unclear: None,
-            one_with: None,
+            hard_link_of: None,
             linked_elsewhere: false,
         }
     }
@@ -288,26 +287,6 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// The paths a plan may touch, before anything is looked at.
-pub(super) fn candidates(
-    histories: &[PathRuns],
-    aim: &Aim,
-    points: &BTreeSet<Seq>,
-    sources: &dyn Sources,
-) -> Result<Vec<WorkPath>, StoreError> {
-    let mut paths = Vec::new();
-    for history in histories {
-        let touched = match aim {
-            Aim::Exact { .. } => true,
-            aim => may_be_taken(history, aim, points, sources)?,
-        };
-        if touched {
-            paths.push(history.path.clone());
-        }
-    }
-    Ok(paths)
-}
-
 /// Neighbouring changes of one role, as one: the entry before the first, and after the last.
 struct Run<'a> {
     role: Role,
@@ -336,6 +315,8 @@ fn runs<'a>(history: &'a PathRuns, roles: &[Role]) -> Vec<Run<'a>> {
     runs
 }
 
+/// The verdict for a path: the runs to be taken back are taken out of the entry that is there now, newest first.
+/// `None`: the path stays, and there is nothing to report.
 fn path_step(
     history: &PathRuns,
     now: &Entry,
@@ -384,7 +365,7 @@ fn path_step(
             }
             Role::Other | Role::Neutral | Role::Dead => continue,
         }
-        match merge_entry(run.after, &entry, run.before, &mut texts)? {
+        match take_out(run.before, run.after, &entry, &mut texts)? {
             Merged::Clean(next) => {
                 mixed |= next != *run.before;
                 entry = next;
@@ -443,7 +424,7 @@ fn exact_step(history: &PathRuns, now: &Entry) -> Option<Step> {
 /// Why saved contents cannot be restored.
 pub(crate) const DAMAGED: &str = "damaged in the store";
 
-const UNKNOWN_BEFORE: &str = "it was not covered before, so what stood there is not known";
+pub(super) const UNKNOWN_BEFORE: &str = "it was not covered before, so what was there is not known";
 
 fn causes(history: &PathRuns, roles: &[Role]) -> Vec<Arc<Attribution>> {
     let asked = |role: &Role| matches!(role, Role::Take | Role::Ambiguous | Role::Other);
@@ -509,7 +490,7 @@ fn guarded(mut step: Step, options: &PlanOptions) -> Step {
         && !options.discard.contains(&step.path)
     {
         let reason = format!(
-            "what stands there now could not be kept ({}); --discard PATH gives it up",
+            "what is there now could not be kept ({}); --discard PATH gives it up",
             reason.describe()
         );
         step.verdict = Verdict::NotCaptured { reason };

@@ -1,4 +1,7 @@
-//! Looking: brings the log up to what is on disk, as far as a request needs it, and reads what is there.
+//! What a plan is made from: the histories of the requested paths, and what is at these paths now.
+//!
+//! First the paths that the plan may touch are recorded as any other event is (`record.rs`): then the store
+//! has all bytes that the rewind could displace, and the log says what is on disk.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,7 +13,8 @@ use takeback_store::{
 use super::corrections::{correct, session_to_correct};
 use super::error::RewindError;
 use super::path_filter::PathFilter;
-use super::plan::{Aim, DiskState, Plan, Sources, candidates, links};
+use super::plan::roles::may_be_taken;
+use super::plan::{Aim, DiskState, Plan, Sources, links};
 use super::request::{Exactness, RewindRequest, RewindScope};
 use super::safety_point::CoverageGap;
 use super::state_move::Terms;
@@ -22,7 +26,7 @@ use crate::worktree::index::Index;
 use crate::worktree::root::{Access, names_in};
 
 /// What a plan is made from.
-pub(super) struct Look {
+pub(super) struct PlanInputs {
     /// Every requested path that changed after the selected moment.
     pub(super) histories: Vec<PathRuns>,
     /// The same for paths that the selected safety point does not cover.
@@ -36,13 +40,12 @@ pub(super) struct Look {
     pub(super) is_full_scan: bool,
 }
 
-/// Records what differs from the log at every path that the plan may touch, so that the store has all
-/// bytes a rewind could displace, and reads what is there.
+/// Records what differs from the log at every path that the plan may touch, and reads histories and entries.
 pub(super) fn look(
     workspace: &mut Workspace,
     request: &RewindRequest,
     selection: &Selection,
-) -> Result<Look, RewindError> {
+) -> Result<PlanInputs, RewindError> {
     let Selection { aim, kind, at } = selection;
     let gap = match (aim, kind) {
         (Aim::Exact { .. }, RewindKind::Rewind { point }) => CoverageGap::of(workspace, *point)?,
@@ -58,7 +61,7 @@ pub(super) fn look(
     let mut histories = log.read(&*workspace.store)?;
     let mut corrections = correct(&mut histories, request, session.as_ref())?;
     let points = workspace.store.points()?.into_iter().map(|point| point.seq).collect();
-    let touched = candidates(&histories, aim, &points, &StoreSources(&*workspace.store))?;
+    let touched = may_be_touched(&histories, aim, &points, &StoreSources(&*workspace.store))?;
     let mut linked = Index::linked_at(&workspace.index_file(), head.seq, *at);
     linked.retain(|names| names.iter().any(|name| touched.binary_search(name).is_ok()));
     let mut paths = touched.clone();
@@ -71,7 +74,27 @@ pub(super) fn look(
         corrections = correct(&mut histories, request, session.as_ref())?;
     }
     let uncovered = gap.map(|gap| gap.take_out(&mut histories)).unwrap_or_default();
-    Ok(Look { histories, uncovered, corrections, points, disk, is_full_scan })
+    Ok(PlanInputs { histories, uncovered, corrections, points, disk, is_full_scan })
+}
+
+/// The paths a plan may touch, by what the log says: nothing was looked at yet.
+fn may_be_touched(
+    histories: &[PathRuns],
+    aim: &Aim,
+    points: &BTreeSet<Seq>,
+    sources: &dyn Sources,
+) -> Result<Vec<WorkPath>, StoreError> {
+    let mut paths = Vec::new();
+    for history in histories {
+        let may_touch = match aim {
+            Aim::Exact { .. } => true,
+            aim => may_be_taken(history, aim, points, sources)?,
+        };
+        if may_touch {
+            paths.push(history.path.clone());
+        }
+    }
+    Ok(paths)
 }
 
 /// Whether looking at the paths of the log is not enough.
@@ -201,7 +224,8 @@ impl DiskState {
     }
 }
 
-/// Marks steps that part a file from a name that the workspace does not know.
+/// Marks steps that separate a path from another hard link to the same file, if the log does not know that
+/// link.
 pub(super) fn mark_links_elsewhere(
     workspace: &Workspace,
     plan: &mut Plan,

@@ -1,11 +1,12 @@
-//! Cleans up what a crash left besides open journals: stages, and journals that cannot be read.
+//! What recovery does with what a crash left: an open journal is finished, or closed if its plan cannot be read;
+//! a stage that no journal needs is cleared.
 
-use takeback_store::{RewindId, RewindRecord, WorkPath};
+use takeback_store::{RewindId, RewindRecord, Timestamp, WorkPath};
 
-use super::apply::open_stages;
+use super::apply::{PlanRun, resume_native};
 use super::error::RewindError;
-use super::journal;
 use super::receipt::{Problem, Receipt};
+use super::{closed_folders, finish, journal};
 use crate::purge;
 use crate::workspace::Workspace;
 use crate::worktree::write::{clear_stage, is_unclaimed, remove_marks, remove_own_folder, stages};
@@ -39,6 +40,26 @@ pub fn needs_recovery(workspace: &Workspace) -> Result<bool, RewindError> {
     Ok(false)
 }
 
+/// Finishes an open journal. `None`: there was nothing to report.
+pub(super) fn finish_journal(
+    workspace: &mut Workspace,
+    record: RewindRecord,
+    now: Timestamp,
+) -> Result<Option<Receipt>, RewindError> {
+    let plan = match journal::plan_of(&record) {
+        Ok(plan) => plan,
+        Err(error) => return give_up(workspace, record, &error).map(Some),
+    };
+    if closed_folders::only_closes(&plan) {
+        let errors = closed_folders::close_promised(workspace, &plan, &record)?;
+        let receipt = Receipt { rewind: Some(record.id), errors, ..Receipt::default() };
+        return Ok(Some(receipt).filter(|receipt| !receipt.errors.is_empty()));
+    }
+    resume_native(&workspace.root, &*workspace.store, &plan, record.id)
+        .map_err(|source| RewindError::Unfinished { source })?;
+    finish(workspace, &plan, record, now).map(Some)
+}
+
 /// Clears the stages of rewinds that are closed or were never promised. One that cannot be cleared
 /// blocks nothing.
 pub(super) fn clear_stages(
@@ -51,9 +72,9 @@ pub(super) fn clear_stages(
             // Stopped between the receipt and the clearing. The receipt names what cannot be removed.
             Some(record) => {
                 if let Ok(plan) = journal::plan_of(&record)
-                    && let Ok(stages) = open_stages(&workspace.root, &plan, id)
+                    && let Ok(run) = PlanRun::open(&workspace.root, &plan, id)
                 {
-                    stages.clear(&*workspace.store);
+                    run.clear(&*workspace.store);
                 }
             }
             None => match clear_stage(&workspace.root, id, &mark) {
@@ -72,7 +93,7 @@ fn existing_stages(workspace: &Workspace) -> Result<Vec<RewindId>, RewindError> 
 
 /// Closes a journal whose plan cannot be read, so that it does not block every later rewind. Its stage may
 /// hold the user's bytes and stays; the safety point can still be restored.
-pub(super) fn give_up(
+fn give_up(
     workspace: &mut Workspace,
     mut record: RewindRecord,
     error: &serde_json::Error,

@@ -31,7 +31,7 @@ impl CoverageGap {
         };
         let plan = plan_header_of(&record)
             .map_err(|source| RewindError::DamagedPlan { id: record.id, source })?;
-        if plan.surveyed {
+        if plan.is_full_scan {
             return Ok(None);
         }
         let points = workspace.store.points()?;

@@ -1,5 +1,8 @@
-//! Staging: every file that a plan will place is made next to its place, verified and durable, before the
-//! plan is promised. A full disk or a damaged blob is found here, while nothing has been changed.
+//! Staging: every file that a plan will place is made next to its place and verified, before the plan is promised.
+//! A full disk or a damaged blob is found here, while nothing has been changed.
+//!
+//! The contents are durable, the names in the stage are not: a power loss may take them. Then `apply.rs` makes the
+//! files again from the store.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,7 +12,6 @@ use std::thread::Builder;
 
 use takeback_store::{Digest, Entry, RewindId, Store, disk};
 
-use super::apply::link_twin;
 use super::damage;
 use super::error::RewindError;
 use super::plan::{Plan, Step};
@@ -42,8 +44,9 @@ pub(super) fn stage(
     let work = workspace.ambient.begin(Work::Stage, file_count(&preview.plan));
     let made = make_all(workspace, &preview.plan, id, work.counter());
     drop(work);
-    if !matches!(&made, Ok(lost) if lost.is_empty()) {
-        discard(workspace, id);
+    match &made {
+        Ok(lost) if lost.is_empty() => {}
+        Ok(_) | Err(_) => discard(workspace, id),
     }
     Ok(made?)
 }
@@ -73,7 +76,7 @@ fn make_all(
     let mut staging = Staging { root, store, stage, counter, lost: BTreeSet::new() };
     let actions: Vec<&Step> = plan.actions().collect();
     let steps = actions.iter().copied().enumerate().filter(|(_, step)| step.needs_staging());
-    let (linked, own): (Vec<_>, Vec<_>) = steps.partition(|(_, step)| step.one_with.is_some());
+    let (linked, own): (Vec<_>, Vec<_>) = steps.partition(|(_, step)| step.hard_link_of.is_some());
     let mut left = staging.make_in_parallel(&own)?;
     // Hard links come last: the files that they are further names of exist by now.
     left.extend(linked);
@@ -104,10 +107,10 @@ struct PendingFile<'a> {
 impl Staging<'_> {
     fn make(&mut self, number: usize, step: &Step, actions: &[&Step]) -> Result<(), StageError> {
         let goal = step.goal().expect("an action has a goal");
-        let is_linked = match &step.one_with {
+        let is_linked = match &step.hard_link_of {
             Some(twin) => match actions.binary_search_by(|other| other.path.cmp(twin)) {
                 Ok(twin) => self.stage.link_slot(number, &goal, Slot::New(twin)),
-                Err(_) => link_twin(self.root, &self.stage, number, &goal, twin),
+                Err(_) => self.stage.link_path(number, &goal, self.root, twin),
             }
             .map_err(not_staged)?,
             None => false,

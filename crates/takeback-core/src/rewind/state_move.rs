@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use takeback_store::state::{
     Attempt, BranchName, CheckpointKey, ExecutionId, HeadMove, LineId, MoveTo, StepIndex,
 };
-use takeback_store::{RewindId, RewindKind, RewindRecord, StateError, States};
+use takeback_store::{RewindId, RewindKind, RewindRecord, RewindState, StateError, States};
 
 use super::error::RewindError;
 use super::journal;
@@ -107,8 +107,8 @@ impl StateMove {
             Ok(None) | Err(StateError::NoBranch { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let stands = head.record.map(|record| record.key.to_string());
-        let to = match stands == moved.checkpoint {
+        let checkpoint = head.record.map(|record| record.key.to_string());
+        let to = match checkpoint == moved.checkpoint {
             true => StateGoal::Line(done.from),
             false => StateGoal::Stay,
         };
@@ -206,9 +206,13 @@ pub(super) fn apply(states: &dyn States, plan: &Plan, by: RewindId, receipt: &mu
     }
 }
 
-/// Whether a plan had to be done completely or not at all, and its state could not move.
-pub(super) fn must_revert(plan: &Plan, receipt: &Receipt) -> bool {
+/// The state of the journal after that. It stays open if the plan had to be done completely or not at all, and the
+/// head did not move: then the plan is reverted.
+pub(super) fn state_after(plan: &Plan, receipt: &Receipt) -> RewindState {
     let terms = plan.state.as_ref().map(|state| state.terms);
     let is_moved = receipt.state.as_ref().is_some_and(|state| state.moved);
-    terms == Some(Terms::AllOrNothing) && !is_moved
+    match terms == Some(Terms::AllOrNothing) && !is_moved {
+        true => RewindState::Open,
+        false => RewindState::Done,
+    }
 }

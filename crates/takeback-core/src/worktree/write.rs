@@ -224,18 +224,26 @@ impl Stage {
 
     /// Makes the slot `Part` of a step a hard link to the file at `name`. Returns whether that is
     /// `entry`, so that [`Self::finish`] may follow. Nothing is ever written through it.
-    pub fn link(
-        &self,
-        step: usize,
-        entry: &Entry,
-        folder: impl AsFd,
-        name: &[u8],
-    ) -> io::Result<bool> {
+    fn link(&self, step: usize, entry: &Entry, folder: impl AsFd, name: &[u8]) -> io::Result<bool> {
         let part = Slot::Part(step);
         self.clear_part(step)?;
         match disk::link(folder, name, &self.folder, &part.name()) {
             Ok(()) => Ok(self.look(part)?.entry == *entry),
             // The file system has no hard links, the file has too many, or it belongs to another user.
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// As [`Self::link`], for the file at a path below `root`.
+    pub fn link_path(
+        &self,
+        step: usize,
+        entry: &Entry,
+        root: &Root,
+        path: &WorkPath,
+    ) -> io::Result<bool> {
+        match root.parent_of(path) {
+            Ok(folder) => self.link(step, entry, folder, path.file_name()),
             Err(_) => Ok(false),
         }
     }

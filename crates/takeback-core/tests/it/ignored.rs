@@ -117,7 +117,7 @@ fn beyond_the_budget_a_change_is_noticed_and_said() {
     sandbox.turn_end("s");
     settle();
     let receipt = sandbox.rewind_to(point);
-    let unknown = "it was not covered before, so what stood there is not known";
+    let unknown = "it was not covered before, so what was there is not known";
     assert_eq!(
         said(&receipt),
         [
@@ -152,7 +152,7 @@ fn a_folder_with_too_many_names_is_watched_from_outside() {
     sandbox.agent_runs("s", "rm data/x.csv", |sandbox| sandbox.remove("data/x.csv"));
     sandbox.turn_end("s");
     let receipt = sandbox.rewind_to(point);
-    let unknown = "it was not covered before, so what stood there is not known";
+    let unknown = "it was not covered before, so what was there is not known";
     assert_eq!(said(&receipt), ["not all", &format!("not captured data: {unknown}")]);
     settle();
     let next = sandbox.prompt("s", "next");

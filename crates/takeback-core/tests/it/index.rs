@@ -121,7 +121,7 @@ fn without_the_index_a_new_file_may_have_been_there_all_along_and_is_not_deleted
         said(&sandbox.rewind_to(point)),
         [
             "not all",
-            "not captured made.txt: it was not covered before, so what stood there is not known"
+            "not captured made.txt: it was not covered before, so what was there is not known"
         ]
     );
     assert!(sandbox.exists("made.txt"));

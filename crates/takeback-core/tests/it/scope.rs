@@ -518,7 +518,7 @@ fn what_was_never_kept_and_is_gone_is_said_to_be_missing() {
         [
             "not all",
             "restored f",
-            "not captured secret: it was not covered before, so what stood there is not known"
+            "not captured secret: it was not covered before, so what was there is not known"
         ]
     );
     // A person who does the same knows it.

@@ -18,7 +18,7 @@ const RECEIPTS: &[&str] = &["rewind", "undo", "redo", "state rollback"];
 /// beginning of the message, and the commands that may print it.
 const PRINTED_BY: &[(&str, &str, &[&str])] = &[
     ("core/rewind/plan.rs", "outside the workspace", RECEIPTS),
-    ("core/rewind/plan.rs", "what stands there now could not be kept", RECEIPTS),
+    ("core/rewind/plan.rs", "what is there now could not be kept", RECEIPTS),
     ("core/rewind/plan.rs", "what is there now is ", RECEIPTS),
     // An undo takes back what a rewind did: `nothing_of_an_undo_is_unclear` in takeback-core.
     ("core/rewind/plan.rs", "it is not certain who wrote it", &["rewind", "state rollback"]),

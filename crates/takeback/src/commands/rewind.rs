@@ -11,12 +11,10 @@ use std::path::{Path, PathBuf};
 use takeback_agents::Cut;
 use takeback_core::Workspace;
 use takeback_core::record::look_around;
-use takeback_core::rewind::UNCONFIRMED;
 use takeback_core::rewind::{
-    AmbiguousPolicy, Receipt, RewindError, RewindRequest, RewindScope, Target, preview,
-    rewind as take_back,
+    self, AmbiguousPolicy, Exactness, Preview, Receipt, RewindError, RewindRequest, RewindScope,
+    Target, UNCONFIRMED, Window, preview,
 };
-use takeback_core::rewind::{Exactness, Preview, Window};
 use takeback_store::{Point, SessionId, WorkPath};
 use takeback_tui::{Menu, MenuAction, MenuOptions, MenuScope, RowId};
 
@@ -245,7 +243,7 @@ pub(crate) fn run_request(
         screen.page()?;
     }
     let silent = args.yes && !args.dry_run && !args.diff;
-    let mut may_ask_whose =
+    let mut may_ask_authors =
         ask && !args.dry_run && request.rollback.is_none() && is_point(&request.target);
     let mut only_remembers = false;
     loop {
@@ -257,7 +255,7 @@ pub(crate) fn run_request(
             let names = SessionNames::of(&workspace.store.sessions()?);
             show_preview(seen, is_there, title, &names, screen)?;
             say_if_unmatched(&seen.receipt(), &request.paths, screen)?;
-            if std::mem::take(&mut may_ask_whose) {
+            if std::mem::take(&mut may_ask_authors) {
                 let plan = &seen.plan;
                 if unclear::ask_authors(&*workspace.store, plan, &mut request, screen)? {
                     shown = Some(preview(workspace, &request)?);
@@ -290,7 +288,7 @@ pub(crate) fn run_request(
                 return Ok(Kind::Nothing as u8);
             }
         }
-        match take_back(workspace, &request, shown.as_ref().filter(|_| ask)) {
+        match rewind::rewind(workspace, &request, shown.as_ref().filter(|_| ask)) {
             Err(RewindError::Changed(again)) => {
                 writeln!(
                     screen.out,

@@ -1,12 +1,16 @@
-//! Emptying the stages after the receipt. A slot is emptied only if its contents are known to exist
-//! elsewhere: this is the one place where bytes are removed for good.
+//! Emptying the stages after the receipt. A slot is emptied only if its contents are known to exist elsewhere.
+//!
+//! Files are removed for good only in a stage, never at their place: here; in `native_paths.rs`, under the same
+//! rule; in `apply.rs`, where a slot is made again or has to be free for a save to return; and in
+//! `write/leftover_stages.rs`, from stages that hold no user's file.
 
 use std::collections::BTreeSet;
 use std::io;
 
 use takeback_store::{Entry, Store, WorkPath};
 
-use super::{Action, Note, Problem, SiteRoot, Slot, StageSite, Stages, look_at_all, plain_error};
+use super::{Action, PlanRun, SiteRoot, Slot, StageSite, look_at_all, plain_error};
+use crate::rewind::receipt::{Note, Problem};
 
 /// What could not be cleared away.
 #[derive(Debug, Default)]
@@ -25,7 +29,7 @@ enum SlotContents {
     OnlyCopy,
 }
 
-impl Stages<'_> {
+impl PlanRun<'_> {
     /// What is in the slots of a step, and whether it may be removed.
     fn in_slots(&self, at: usize) -> [(Slot, io::Result<SlotContents>); 3] {
         let action = &self.actions[at];
@@ -62,8 +66,9 @@ impl Stages<'_> {
             full.insert(action.site);
             left.problems.push(Problem { path: action.step.path.clone(), error });
         };
-        // Looked at again right before removal: a program that has a displaced file open may still write
-        // to it.
+        // Looked at once more after `verify`: a program that has a displaced file open may still write to it. All
+        // slots are looked at before the first is removed: what is written between the two is lost, as it would
+        // be if that program wrote to a deleted file.
         let mut redundant: Vec<Vec<(&Action<'_>, Slot)>> = vec![Vec::new(); self.sites.len()];
         let all_contents = look_at_all(self.actions.len(), |at| self.in_slots(at));
         for (action, slots) in self.actions.iter().zip(all_contents) {

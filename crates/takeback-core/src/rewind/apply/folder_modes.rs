@@ -6,7 +6,7 @@ use std::io;
 
 use takeback_store::{Entry, WorkPath};
 
-use super::{Stages, conflict, plain_error};
+use super::{PlanRun, conflict, plain_error};
 use crate::rewind::plan::UnlockedFolder;
 use crate::rewind::receipt::{Problem, StepOutcome};
 use crate::worktree::Root;
@@ -14,7 +14,7 @@ use crate::worktree::look::{Bytes, look};
 use crate::worktree::root::is_no_folder;
 use crate::worktree::write::set_folder_mode;
 
-impl<'a> Stages<'a> {
+impl<'a> PlanRun<'a> {
     /// Makes the folders that will be written to writable for their owner. One that belongs to another
     /// user stays as it is: the steps in it report the error.
     pub(super) fn unlock(&self) {
@@ -28,7 +28,7 @@ impl<'a> Stages<'a> {
 
     /// Deepest first: a folder's own mode may block access to those in it. Folders that not even their
     /// owner can read afterwards come last, when everything in them has been verified.
-    pub(super) fn set_folder_modes(&mut self, deep: &[usize], which: ModePass) {
+    pub(in crate::rewind) fn set_folder_modes(&mut self, deep: &[usize], which: ModePass) {
         let is_of =
             |mode: Option<u32>| is_closed(mode.unwrap_or(0o755)) == (which == ModePass::Closed);
         let folders: Vec<usize> = deep
@@ -39,18 +39,18 @@ impl<'a> Stages<'a> {
         let steps: HashMap<&'a WorkPath, usize> =
             folders.iter().map(|at| (&self.actions[*at].step.path, *at)).collect();
         let unlocked = self.unlocked.iter();
-        let mut locked: Vec<&UnlockedFolder> =
+        let mut to_restore: Vec<&UnlockedFolder> =
             unlocked.filter(|folder| is_of(Some(folder.mode))).collect();
-        locked.sort_by_key(|folder| folder.path.depth());
+        to_restore.sort_by_key(|folder| folder.path.depth());
         for at in folders {
             let depth = self.actions[at].path.depth();
-            while let Some(folder) = locked.pop_if(|folder| folder.path.depth() > depth) {
-                self.lock(folder, steps.get(&folder.path));
+            while let Some(folder) = to_restore.pop_if(|folder| folder.path.depth() > depth) {
+                self.restore_mode(folder, steps.get(&folder.path));
             }
-            self.run(at, Self::set_folder_mode);
+            self.act(at, Self::set_folder_mode);
         }
-        while let Some(folder) = locked.pop() {
-            self.lock(folder, steps.get(&folder.path));
+        while let Some(folder) = to_restore.pop() {
+            self.restore_mode(folder, steps.get(&folder.path));
         }
     }
 
@@ -71,7 +71,7 @@ impl<'a> Stages<'a> {
     }
 
     /// Restores the mode of an unlocked folder, unless its own step or another program has set another one.
-    fn lock(&mut self, folder: &UnlockedFolder, step: Option<&usize>) {
+    fn restore_mode(&mut self, folder: &UnlockedFolder, step: Option<&usize>) {
         let UnlockedFolder { path, .. } = folder;
         if step.is_some_and(|at| self.actions[*at].outcome == Some(StepOutcome::Done)) {
             return;
@@ -80,7 +80,7 @@ impl<'a> Stages<'a> {
         if step.is_none() && self.is_given_a_mode(path) {
             return;
         }
-        self.left_open.extend(lock(self.sites[0].root(), folder));
+        self.left_open.extend(restore_mode(self.sites[0].root(), folder));
     }
 
     /// Whether a finished step sets the mode of a folder.
@@ -96,7 +96,7 @@ impl<'a> Stages<'a> {
 
 /// Which folders get their modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ModePass {
+pub(in crate::rewind) enum ModePass {
     /// Those that their owner can read afterwards.
     Readable,
     Closed,
@@ -108,10 +108,10 @@ pub(crate) fn is_closed(mode: u32) -> bool {
 }
 
 /// Restores the modes of folders that were made readable, deepest first; returns what went wrong.
-pub(crate) fn lock_all(root: &Root, unlocked: &[UnlockedFolder]) -> Vec<Problem> {
+pub(crate) fn restore_modes(root: &Root, unlocked: &[UnlockedFolder]) -> Vec<Problem> {
     let mut unlocked: Vec<&UnlockedFolder> = unlocked.iter().collect();
     unlocked.sort_by_key(|folder| std::cmp::Reverse(folder.path.depth()));
-    unlocked.into_iter().filter_map(|folder| lock(root, folder)).collect()
+    unlocked.into_iter().filter_map(|folder| restore_mode(root, folder)).collect()
 }
 
 /// Makes a folder accessible for its owner.
@@ -119,12 +119,12 @@ pub(crate) fn open(root: &Root, folder: &UnlockedFolder) -> io::Result<()> {
     set_mode_of(root, &folder.path, folder.mode | 0o700)
 }
 
-fn lock(root: &Root, UnlockedFolder { path, mode }: &UnlockedFolder) -> Option<Problem> {
-    let locked = match mode_of(root, path) {
+fn restore_mode(root: &Root, UnlockedFolder { path, mode }: &UnlockedFolder) -> Option<Problem> {
+    let restored = match mode_of(root, path) {
         Ok(Some(now)) if now == mode | 0o700 => set_mode_of(root, path, *mode),
         looked => looked.map(|_| ()),
     };
-    locked.err().map(|error| Problem { path: path.clone(), error: plain_error(&error) })
+    restored.err().map(|error| Problem { path: path.clone(), error: plain_error(&error) })
 }
 
 /// `None`: there is no folder.

@@ -5,10 +5,11 @@
 
 use takeback_store::{Entry, RewindId, Store};
 
-use super::{Action, CHANGED_WHILE_RUNNING, Note, SiteRoot, Slot, StageSite, Stages};
+use super::{Action, CHANGED_WHILE_RUNNING, PlanRun, SiteRoot, Slot, StageSite};
 use crate::progress::Counter;
 use crate::rewind::native::{NativePath, entry_at};
 use crate::rewind::plan::{Plan, Step, Verdict};
+use crate::rewind::receipt::Note;
 use crate::worktree::Root;
 use crate::worktree::write::{Stage, StageError};
 
@@ -21,13 +22,14 @@ pub(in crate::rewind) fn put_back_native(
     id: RewindId,
 ) -> Result<(), StageError> {
     let stage = Stage::open_promised(root, id)?;
-    let unrestored_native_paths = plan.named.iter().enumerate().filter_map(|(at, named)| {
-        let now = entry_at(root, &named.path);
-        let goal = goal_of(plan, named);
-        let will_be_folder = now.is_dir() && goal.as_ref().is_some_and(Entry::is_dir);
-        let is_known = now == named.present || Some(&now) == goal.as_ref() || will_be_folder;
-        (!is_known).then(|| (at, back_to(named, now)))
-    });
+    let unrestored_native_paths =
+        plan.native_paths.iter().enumerate().filter_map(|(at, native)| {
+            let now = entry_at(root, &native.path);
+            let goal = goal_of(plan, native);
+            let will_be_folder = now.is_dir() && goal.as_ref().is_some_and(Entry::is_dir);
+            let is_known = now == native.present || Some(&now) == goal.as_ref() || will_be_folder;
+            (!is_known).then(|| (at, back_to(native, now)))
+        });
     put_back(root, store, plan, stage, &unrestored_native_paths.collect::<Vec<_>>());
     Ok(())
 }
@@ -40,43 +42,43 @@ pub(in crate::rewind) fn resume_native(
     plan: &Plan,
     id: RewindId,
 ) -> Result<(), StageError> {
-    if plan.named.is_empty() {
+    if plan.native_paths.is_empty() {
         return Ok(());
     }
     let stage = Stage::open_promised(root, id)?;
     let actions: Vec<&Step> = plan.actions().collect();
     let first = actions.len();
-    let emptied = plan.named.iter().enumerate().filter_map(|(at, named)| {
+    let emptied = plan.native_paths.iter().enumerate().filter_map(|(at, native)| {
         let moved_away = stage.look(Slot::Old(first + at)).ok()?.entry;
         // If the step's own slot is filled, the step has emptied the path later.
-        let step = actions.binary_search_by(|step| step.path.cmp(&named.path));
+        let step = actions.binary_search_by(|step| step.path.cmp(&native.path));
         let step_began = match step {
             Ok(step) => stage.look(Slot::Old(step)).ok()?.entry != Entry::Absent,
             Err(_) => false,
         };
         let is_emptied = moved_away != Entry::Absent
             && !step_began
-            && matches!(named.present, Entry::File { .. } | Entry::Symlink { .. })
-            && goal_of(plan, named) != Some(Entry::Absent)
-            && entry_at(root, &named.path) == Entry::Absent;
-        is_emptied.then(|| (at, back_to(named, moved_away)))
+            && matches!(native.present, Entry::File { .. } | Entry::Symlink { .. })
+            && goal_of(plan, native) != Some(Entry::Absent)
+            && entry_at(root, &native.path) == Entry::Absent;
+        is_emptied.then(|| (at, back_to(native, moved_away)))
     });
     let emptied: Vec<(usize, Step)> = emptied.collect();
     put_back(root, store, plan, stage, &emptied);
     Ok(())
 }
 
-fn goal_of(plan: &Plan, named: &NativePath) -> Option<Entry> {
-    let step = plan.steps.binary_search_by(|step| step.path.cmp(&named.path)).ok()?;
+fn goal_of(plan: &Plan, native: &NativePath) -> Option<Entry> {
+    let step = plan.steps.binary_search_by(|step| step.path.cmp(&native.path)).ok()?;
     plan.steps[step].goal()
 }
 
-fn back_to(named: &NativePath, now: Entry) -> Step {
-    let verdict = match &named.present {
+fn back_to(native: &NativePath, now: Entry) -> Step {
+    let verdict = match &native.present {
         Entry::Absent => Verdict::Delete,
         to => Verdict::Restore { to: to.clone() },
     };
-    Step::new(named.path.clone(), now, verdict)
+    Step::new(native.path.clone(), now, verdict)
 }
 
 fn put_back(root: &Root, store: &dyn Store, plan: &Plan, stage: Stage, steps: &[(usize, Step)]) {
@@ -92,29 +94,29 @@ fn put_back(root: &Root, store: &dyn Store, plan: &Plan, stage: Stage, steps: &[
         path: step.path.clone(),
         outcome: None,
     });
-    let mut stages = Stages {
+    let mut run = PlanRun {
         actions: actions.collect(),
         unlocked: &plan.unlocked,
         left_open: Vec::new(),
         native: &[],
         sites: vec![StageSite { root: SiteRoot::Workspace(root), stage }],
     };
-    stages.apply(store, Counter::disabled());
-    stages.verify(Counter::disabled());
+    run.apply(store, Counter::disabled());
+    run.verify(Counter::disabled());
 }
 
-impl Stages<'_> {
+impl PlanRun<'_> {
     /// The native paths without a step of their own that are not as they were.
     pub(in crate::rewind) fn unrestored_native_paths(&self) -> Vec<Note> {
         let root = self.sites[0].root();
-        let has_step = |named: &NativePath| {
-            self.actions.binary_search_by(|action| action.step.path.cmp(&named.path)).is_ok()
+        let has_step = |native: &NativePath| {
+            self.actions.binary_search_by(|action| action.step.path.cmp(&native.path)).is_ok()
         };
-        let unplanned = self.native.iter().filter(|named| !has_step(named));
+        let unplanned = self.native.iter().filter(|native| !has_step(native));
         unplanned
-            .filter(|named| entry_at(root, &named.path) != named.present)
-            .map(|named| Note {
-                path: named.path.clone(),
+            .filter(|native| entry_at(root, &native.path) != native.present)
+            .map(|native| Note {
+                path: native.path.clone(),
                 reason: CHANGED_WHILE_RUNNING.to_owned(),
             })
             .collect()
@@ -126,7 +128,7 @@ impl Stages<'_> {
     pub(super) fn clear_native(&self, store: &dyn Store) -> Vec<Note> {
         let (root, stage) = (self.sites[0].root(), &self.sites[0].stage);
         let mut kept = Vec::new();
-        for (at, named) in self.native.iter().enumerate() {
+        for (at, native) in self.native.iter().enumerate() {
             let number = self.actions.len() + at;
             for slot in [Slot::Part(number), Slot::New(number), Slot::Old(number)] {
                 let cleared = stage.look(slot).and_then(|looked| match looked.entry {
@@ -134,9 +136,9 @@ impl Stages<'_> {
                     entry
                         if matches!(slot, Slot::Part(_))
                             || matches!(entry, Entry::File { size: 0, .. })
-                            || entry == named.present
+                            || entry == native.present
                             || entry.digest().is_some_and(|it| store.has(&it).unwrap_or(false))
-                            || entry == entry_at(root, &named.path) =>
+                            || entry == entry_at(root, &native.path) =>
                     {
                         stage.discard(slot).map(|()| true)
                     }
@@ -148,7 +150,7 @@ impl Stages<'_> {
                     Err(_) => "could not be removed:",
                 };
                 let reason = format!("{what} {}", stage.place_of(slot));
-                kept.push(Note { path: named.path.clone(), reason });
+                kept.push(Note { path: native.path.clone(), reason });
             }
         }
         kept

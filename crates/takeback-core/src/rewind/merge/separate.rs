@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::iter::zip;
 use std::ops::Range;
 
-use super::{Side, Text};
+use super::lines::{Side, Text};
 use crate::diff::Hunk;
 
 /// Lines of the base, by number, and the text they become.

@@ -29,11 +29,11 @@ fn add_missing_folders(plan: &mut Plan, present: &DiskState) {
             let goal = planned.and_then(|at| plan.steps[*at].goal());
             goal.or_else(|| present.entries.get(folder).cloned()).unwrap_or(Entry::Absent)
         };
-        let stands_in_the_way = |folder: &WorkPath| {
+        let is_in_the_way = |folder: &WorkPath| {
             !matches!(there(plan, folder, place.get(folder)), Entry::Dir { .. } | Entry::Absent)
         };
-        if folders.iter().any(stands_in_the_way) {
-            let reason = "something else stands where its folder was".to_owned();
+        if folders.iter().any(is_in_the_way) {
+            let reason = "something else is where its folder was".to_owned();
             plan.steps[at].verdict = Verdict::Conflict { reason };
             plan.steps[at].cancels.clear();
             continue;

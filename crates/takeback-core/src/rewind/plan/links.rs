@@ -26,7 +26,7 @@ pub(super) fn keep_links(plan: &mut Plan, present: &DiskState) {
             let Some(goal @ Entry::File { .. }) = plan.steps[at].goal() else { continue };
             match anchors.entry(goal) {
                 hash_map::Entry::Occupied(anchor) => {
-                    plan.steps[at].one_with = Some((*anchor.get()).clone());
+                    plan.steps[at].hard_link_of = Some((*anchor.get()).clone());
                 }
                 hash_map::Entry::Vacant(first) => drop(first.insert(name)),
             }

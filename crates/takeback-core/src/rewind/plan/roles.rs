@@ -61,7 +61,7 @@ pub(super) fn roles(
 
 /// Whether a change of the path may have to be taken back, whatever a look will show. A change that was
 /// undone may be back: a popped stash.
-pub(super) fn may_be_taken(
+pub(in crate::rewind) fn may_be_taken(
     history: &PathRuns,
     aim: &Aim,
     points: &BTreeSet<Seq>,
@@ -106,7 +106,7 @@ fn roles_with(
     };
     let of = history.runs.iter().enumerate().map(|(at, run)| role(at, run)).collect();
     let stays_taken = match aim {
-        Aim::Point { scope, .. } => others_work(effects.stood_before, scope),
+        Aim::Point { scope, .. } => others_work(effects.in_effect_before, scope),
         _ => Vec::new(),
     };
     Ok(Roles { of, stays_taken })
@@ -123,7 +123,7 @@ struct Effects {
     /// Blocks that return to an earlier entry.
     returns: HashSet<usize>,
     /// Changes that the rewinds took back and that were in effect at the aim's moment.
-    stood_before: BTreeMap<Seq, Change>,
+    in_effect_before: BTreeMap<Seq, Change>,
 }
 
 impl Effects {
@@ -177,8 +177,8 @@ impl Effects {
         };
         let others = history.runs.iter().filter(is_others);
         self.taken.extend(others.map(|run| run.seqs[0]));
-        let stood = stood_at(at, &history.path, &rewind.cancels, sources)?;
-        self.stood_before.extend(stood.into_iter().map(|change| (change.seq, change)));
+        let changes = in_effect_at(at, &history.path, &rewind.cancels, sources)?;
+        self.in_effect_before.extend(changes.into_iter().map(|change| (change.seq, change)));
         Ok(())
     }
 }
@@ -205,16 +205,16 @@ struct Block {
 /// fold changes, and a plan must not depend on whether it did.
 fn with_returns(history: &PathRuns, points: &BTreeSet<Seq>) -> Vec<Block> {
     let is_known = |entry: &Entry| !matches!(entry, Entry::Unknown | Entry::NotCaptured { .. });
-    let mut stood: HashMap<&Entry, usize> = HashMap::new();
-    stood.extend(Some((history.at_start(), 0)).filter(|(entry, _)| is_known(entry)));
+    let mut seen: HashMap<&Entry, usize> = HashMap::new();
+    seen.extend(Some((history.at_start(), 0)).filter(|(entry, _)| is_known(entry)));
     let mut with_returns = Vec::new();
     for own in blocks(history, points) {
         let last = &history.runs[own.end - 1];
-        let back_to = stood.get(&last.after).map_or(own.start, |before| *before);
+        let back_to = seen.get(&last.after).map_or(own.start, |before| *before);
         let counts = may_return(last, &history.runs[back_to..own.start]);
         let back_over = if counts { back_to..own.start } else { 0..0 };
         if is_known(&last.after) {
-            stood.insert(&last.after, own.end);
+            seen.insert(&last.after, own.end);
         }
         with_returns.push(Block { own, back_over });
     }
@@ -291,7 +291,7 @@ fn is_reopened(
 }
 
 /// Of the changes that a rewind took back, those up to `at` that were in effect then.
-fn stood_at(
+fn in_effect_at(
     at: Seq,
     path: &WorkPath,
     cancelled: &[Seq],
@@ -300,23 +300,23 @@ fn stood_at(
     let mut earlier: Vec<Seq> = cancelled.iter().copied().filter(|seq| *seq <= at).collect();
     earlier.sort_unstable();
     let mut taken_back: HashSet<Seq> = HashSet::new();
-    let mut stood = Vec::new();
+    let mut in_effect = Vec::new();
     for seq in earlier.into_iter().rev() {
         let Some(change) = sources.change(seq)? else { continue };
         if change.path == *path && !taken_back.contains(&seq) {
             taken_back.extend(&change.cancels);
-            stood.push(change);
+            in_effect.push(change);
         }
     }
-    Ok(stood)
+    Ok(in_effect)
 }
 
 /// Of changes from before the point, those by other authors. Neighbours are grouped: retention may have
 /// folded them.
-fn others_work(stood: BTreeMap<Seq, Change>, scope: &RewindScope) -> Vec<EarlierRun> {
+fn others_work(changes: BTreeMap<Seq, Change>, scope: &RewindScope) -> Vec<EarlierRun> {
     let mut runs: Vec<EarlierRun> = Vec::new();
     let mut goes_on = false;
-    for (seq, Change { before, after, author, .. }) in stood {
+    for (seq, Change { before, after, author, .. }) in changes {
         if !is_work(&author, &before) || scope.includes(&author) {
             goes_on = false;
             continue;

@@ -65,7 +65,7 @@ impl<'de, F: FnMut(Step)> Visitor<'de> for StepsVisitor<'_, F> {
 mod tests {
     use takeback_store::{Entry, WorkPath};
 
-    use super::super::{Plan, Verdict};
+    use super::super::{NativePath, Plan, Verdict};
     use super::*;
 
     fn plan() -> Plan {
@@ -75,7 +75,7 @@ mod tests {
         };
         let keep = Verdict::Keep { reason: "changed by you".to_owned() };
         let steps = vec![step("a", Verdict::Delete), step("b", keep), step("c", Verdict::Delete)];
-        Plan { steps, surveyed: true, ..Plan::default() }
+        Plan { steps, is_full_scan: true, ..Plan::default() }
     }
 
     #[test]
@@ -83,6 +83,22 @@ mod tests {
         let mut steps = Vec::new();
         for_each_step(&serde_json::to_string(&plan()).unwrap(), |step| steps.push(step)).unwrap();
         assert_eq!(steps, plan().steps);
+    }
+
+    /// They are in `docs/design/journal.md` and in the stores of earlier versions.
+    #[test]
+    fn the_stored_names_differ_from_those_of_the_fields() {
+        let path = WorkPath::new(b"a").unwrap();
+        let mut plan = Plan { is_full_scan: true, is_revert: true, ..Plan::default() };
+        plan.native_paths = vec![NativePath { path: path.clone(), present: Entry::Absent }];
+        let step = Step::new(path.clone(), Entry::Absent, Verdict::Delete);
+        plan.steps = vec![Step { hard_link_of: Some(path), ..step }];
+        let json = serde_json::to_value(&plan).unwrap();
+        assert_eq!(json["surveyed"], true);
+        assert_eq!(json["turns_back"], true);
+        assert_eq!(json["named"][0]["path"], "a");
+        assert_eq!(json["steps"][0]["one_with"], "a");
+        assert_eq!(serde_json::from_value::<Plan>(json).unwrap(), plan);
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(super) const MAGIC: &[u8] = b"takeback index 1\n";
 /// Offset of the length of the linked names.
 const HEAD: usize = MAGIC.len() + 16;
 
+/// Flags of a folder. 0x40 and 0x80 are taken: in a delta they share the byte with these (`delta.rs`).
 const LISTED: u8 = 1;
 const REPOSITORY: u8 = 2;
 const HAS_SKIPPED: u8 = 4;
@@ -186,8 +187,9 @@ impl Heading {
     }
 }
 
-/// Reads only the heading of a file and those of its deltas. The folders' checksums are not verified:
-/// they do not concern the headings.
+/// Reads only the heading of a file and those of its deltas. The folders' checksums are not verified, so this
+/// also follows deltas whose folders are damaged, at which [`decode`] stops. Such a delta's heading is as it was
+/// written: it has a checksum of its own.
 pub(super) fn read_heading(file: &std::fs::File) -> Option<Heading> {
     use std::os::unix::fs::FileExt as _;
     let mut start = vec![0; HEAD + 4];

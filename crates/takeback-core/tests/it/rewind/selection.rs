@@ -48,7 +48,7 @@ fn exactly_does_not_touch_what_was_never_covered() {
     sandbox.turn_end("s");
     let exact = RewindRequest { exactness: Exactness::Exact, ..request(point) };
     let receipt = sandbox.rewind(&exact).unwrap();
-    let reason = "it was not covered before, so what stood there is not known";
+    let reason = "it was not covered before, so what was there is not known";
     assert_eq!(
         said(&receipt),
         [

@@ -110,7 +110,7 @@ fn what_stands_there_and_cannot_be_kept_goes_only_on_the_users_word() {
     let exact = RewindRequest { exactness: Exactness::Exact, ..request(point) };
     let receipt = sandbox.rewind(&exact).unwrap();
     let reason =
-        "what stands there now could not be kept (not a regular file); --discard PATH gives it up";
+        "what is there now could not be kept (not a regular file); --discard PATH gives it up";
     assert_eq!(said(&receipt), ["not all", &format!("not captured a.txt: {reason}")]);
     let other = BTreeSet::from([path("other.txt")]);
     let receipt = sandbox.rewind(&RewindRequest { discard: other, ..exact.clone() }).unwrap();

@@ -1,9 +1,8 @@
 //! A rewind for a program: no confirmation, and one JSON value as its answer.
 
 use takeback_core::Workspace;
-use takeback_core::rewind::{self, Preview, Window};
 use takeback_core::rewind::{
-    Receipt, RewindError, RewindRequest, Rollback, Step, Verdict, preview, rewind as take_back,
+    self, Preview, Receipt, RewindError, RewindRequest, Rollback, Step, Verdict, Window, preview,
 };
 
 use super::{catch_up, discarded};
@@ -32,7 +31,7 @@ pub(crate) fn run_unattended(
             return Ok((with_windows(&receipt, &shown.windows), code));
         }
     }
-    let done = take_back(workspace, &request, None)?;
+    let done = rewind::rewind(workspace, &request, None)?;
     let windows = windows_of(&*workspace.store, &done)?;
     let mut answer = with_windows(&done, &windows);
     if !receipt::is_refused(&done, Tense::Did) {
@@ -68,7 +67,7 @@ pub(crate) fn apply_marked(
     if mark_of(&shown)? != mark {
         return Err(RewindError::Changed(Box::new(shown)).into());
     }
-    let done = take_back(workspace, &request, Some(&shown))?;
+    let done = rewind::rewind(workspace, &request, Some(&shown))?;
     let windows = windows_of(&*workspace.store, &done)?;
     Ok(with_windows(&done, &windows))
 }

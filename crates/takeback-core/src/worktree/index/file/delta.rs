@@ -1,7 +1,7 @@
 //! Deltas: what is appended to the index's file, and how it is applied.
 //!
 //! A delta is relative to everything before it in the file, so the deltas apply in order and none may be
-//! skipped: reading stops at the first damaged one.
+//! skipped: reading stops at the first damaged one. Reading headings alone does not ([`super::read_heading`]).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -33,7 +33,8 @@ impl Base {
         &mut self,
         deltas: impl Iterator<Item = Range<usize>>,
     ) -> Option<HashMap<Vec<u8>, Option<Arc<Folder>>>> {
-        let mut moved: HashMap<Vec<u8>, Option<Range<usize>>> = HashMap::new();
+        // `None`: the folder is gone.
+        let mut newest_block: HashMap<Vec<u8>, Option<Range<usize>>> = HashMap::new();
         let mut over = HashMap::new();
         for delta in deltas {
             let mut input = Input(self.bytes.get(delta.clone())?);
@@ -43,11 +44,11 @@ impl Base {
                 if flags & WHOLE != 0 {
                     let block = input.bytes()?;
                     let end = delta.end - input.0.len();
-                    moved.insert(path.to_vec(), Some(end - block.len()..end));
+                    newest_block.insert(path.to_vec(), Some(end - block.len()..end));
                     over.remove(path);
                 } else if flags & CHANGED != 0 {
                     let change = get_folder_delta(flags, &mut input)?;
-                    let before = match (over.remove(path), moved.get(path)) {
+                    let before = match (over.remove(path), newest_block.get(path)) {
                         (Some(before), _) => before,
                         (None, Some(None)) => None,
                         (None, Some(Some(block))) => {
@@ -61,12 +62,12 @@ impl Base {
                     };
                     over.insert(path.to_vec(), change.apply(before).map(Arc::new));
                 } else {
-                    moved.insert(path.to_vec(), None);
+                    newest_block.insert(path.to_vec(), None);
                     over.remove(path);
                 }
             }
         }
-        self.add_blocks(moved);
+        self.add_blocks(newest_block);
         Some(over)
     }
 }
