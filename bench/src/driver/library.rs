@@ -1,10 +1,8 @@
 //! Takeback as a library, in this process, and the events that an agent would send it.
 
 use std::fs;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
 use takeback_core::rewind::Exactness;
@@ -12,9 +10,9 @@ use takeback_core::rewind::{RewindRequest, Target, rewind};
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{
     AgentEvent, Ambient, CallReport, CallTargets, Limits, Outcome, RecordOutcome, Workspace,
-    WorkspaceOptions, checkpoint, record,
+    WorkspaceOptions, checkpoint, record, system_random,
 };
-use takeback_store::{CallId, PointId, SessionId, SqliteStates, SqliteStore, Timestamp};
+use takeback_store::{CallId, PointId, SessionId, SqliteStates, SqliteStore};
 
 use super::{Driver, EditSource, Tool, WorkFolders};
 use crate::Result;
@@ -207,15 +205,7 @@ pub(crate) fn open_with_store(
         home: None,
         scope: ScopeOptions::default(),
         limits: Limits::default(),
-        ambient: Ambient {
-            now: Box::new(|| {
-                let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-                Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-            }),
-            file_time: Box::new(takeback_core::system_file_time),
-            random: Box::new(random),
-            watch: None,
-        },
+        ambient: Ambient::system(),
     })?)
 }
 
@@ -226,9 +216,5 @@ pub(crate) fn only_store(home: &Path) -> Result<PathBuf> {
 }
 
 pub(crate) fn random_id() -> String {
-    format!("{:016x}{:016x}", random(), random())
-}
-
-fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+    format!("{:016x}{:016x}", system_random(), system_random())
 }

@@ -15,19 +15,14 @@
 //! cargo run -p takeback-agents --example five_steps -- /tmp/five
 //! ```
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a program reads the clock and writes its own files"
-)]
+#![expect(clippy::disallowed_methods, reason = "a program writes its own files")]
 #![expect(clippy::print_stdout, reason = "a program talks to its user")]
 
 use std::error::Error;
 use std::fs::{self, OpenOptions};
-use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use takeback_agents::{EffectDecision, RunEvent, Step, StepAgent, StepError};
@@ -38,7 +33,7 @@ use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
 use takeback_store::state::{
     CheckpointId, ExecutionId, ListQuery, ListScope, Record, StepIndex, Values,
 };
-use takeback_store::{SqliteStates, SqliteStore, Timestamp};
+use takeback_store::{SqliteStates, SqliteStore};
 
 const USAGE: &str = "five_steps [FOLDER [--stop-after STEP]]";
 
@@ -213,14 +208,6 @@ fn open(project: &Path, store: &Path) -> Result<Workspace, Box<dyn Error>> {
         home: None,
         scope: ScopeOptions::default(),
         limits: Limits::default(),
-        ambient: Ambient {
-            now: Box::new(|| {
-                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                Timestamp(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX))
-            }),
-            file_time: Box::new(takeback_core::system_file_time),
-            random: Box::new(|| RandomState::new().hash_one(())),
-            watch: None,
-        },
+        ambient: Ambient::system(),
     })?)
 }

@@ -7,25 +7,20 @@
 //! cargo run -p takeback-core --example middleware
 //! ```
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a program reads the clock and writes its own files"
-)]
+#![expect(clippy::disallowed_methods, reason = "a program writes its own files")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 
 use std::error::Error;
 use std::fs;
-use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use takeback_core::middleware::{Middleware, ToolCall};
 use takeback_core::rewind::{RewindRequest, Target, rewind};
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Ambient, Limits, Tools, Workspace, WorkspaceOptions};
-use takeback_store::{SessionId, SqliteStates, SqliteStore, Timestamp};
+use takeback_store::{SessionId, SqliteStates, SqliteStore};
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
@@ -91,14 +86,6 @@ fn open(project: &Path, store: &Path) -> Result<Workspace, Box<dyn Error>> {
         home: None,
         scope: ScopeOptions::default(),
         limits: Limits::default(),
-        ambient: Ambient {
-            now: Box::new(|| {
-                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                Timestamp(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX))
-            }),
-            file_time: Box::new(takeback_core::system_file_time),
-            random: Box::new(|| RandomState::new().hash_one(())),
-            watch: None,
-        },
+        ambient: Ambient::system(),
     })?)
 }

@@ -94,7 +94,7 @@ struct Sample {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Matches {
+enum MatchCount {
     None,
     Few,
     Many,
@@ -105,20 +105,20 @@ impl Sample {
     /// (blank ones, braces) that are almost alone among such lines.
     fn new(lines: &[u32], range: Range<usize>, others: &[u32], changed: &mut [bool]) -> Self {
         let frequent = rough_sqrt(lines.len()).min(1024);
-        let matches: Vec<Matches> = lines[range.clone()]
+        let matches: Vec<MatchCount> = lines[range.clone()]
             .iter()
             .map(|&line| match others[line as usize] {
-                0 => Matches::None,
-                n if n < frequent => Matches::Few,
-                _ => Matches::Many,
+                0 => MatchCount::None,
+                n if n < frequent => MatchCount::Few,
+                _ => MatchCount::Many,
             })
             .collect();
         let mut sample = Self { lines: Vec::new(), positions: Vec::new() };
         for (i, position) in range.enumerate() {
             let keep = match matches[i] {
-                Matches::None => false,
-                Matches::Few => true,
-                Matches::Many => !is_stray(&matches, i),
+                MatchCount::None => false,
+                MatchCount::Few => true,
+                MatchCount::Many => !is_stray(&matches, i),
             };
             if keep {
                 sample.lines.push(lines[position]);
@@ -131,7 +131,7 @@ impl Sample {
     }
 }
 
-fn is_stray(matches: &[Matches], at: usize) -> bool {
+fn is_stray(matches: &[MatchCount], at: usize) -> bool {
     const WINDOW: usize = 100;
     let up = &matches[at.saturating_sub(WINDOW)..at];
     let down = &matches[at + 1..matches.len().min(at + 1 + WINDOW)];
@@ -144,9 +144,9 @@ fn is_stray(matches: &[Matches], at: usize) -> bool {
 }
 
 /// How many lines have no match and how many have many, up to the first that has few.
-fn tally<'a>(matches: impl Iterator<Item = &'a Matches>) -> (usize, usize) {
-    matches.take_while(|&&found| found != Matches::Few).fold((0, 0), |(none, many), &found| {
-        if found == Matches::None { (none + 1, many) } else { (none, many + 1) }
+fn tally<'a>(matches: impl Iterator<Item = &'a MatchCount>) -> (usize, usize) {
+    matches.take_while(|&&found| found != MatchCount::Few).fold((0, 0), |(none, many), &found| {
+        if found == MatchCount::None { (none + 1, many) } else { (none, many + 1) }
     })
 }
 

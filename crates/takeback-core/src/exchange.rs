@@ -26,4 +26,4 @@ pub use import::{
     ImportError, ImportMode, ImportReport, ImportedPoint, ImportedSession, import, would_import,
 };
 pub use imported::{is_detour, original_name, same_timeline};
-pub use states::StatesLeftOut;
+pub use states::OmittedStates;

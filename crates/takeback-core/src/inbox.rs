@@ -142,7 +142,9 @@ impl Inbox {
                 let entry = entry?;
                 let is_awaited = match of_session {
                     // One that is still being written may be of any session.
-                    Some(session) => entry.session()?.is_none_or(|other| is_same(&other, session)),
+                    Some(session) => {
+                        entry.session()?.is_none_or(|other| other.may_be_with(session))
+                    }
                     None => true,
                 };
                 if !entry.is_late
@@ -235,7 +237,7 @@ impl Inbox {
     /// Whether `session`, or another part of the same session, has late events.
     pub(crate) fn has_late_of(&self, session: &SessionId) -> Result<bool, StoreError> {
         self.any(|entry| {
-            Ok(entry.is_late && entry.session()?.is_some_and(|late| is_same(&late, session)))
+            Ok(entry.is_late && entry.session()?.is_some_and(|late| late.may_be_with(session)))
         })
     }
 
@@ -409,10 +411,4 @@ fn try_share(file: &File) -> io::Result<bool> {
 fn number_in(name: &str) -> Option<u64> {
     let is_whole = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     u64::from_str_radix(name, 16).ok().filter(|_| is_whole)
-}
-
-/// Whether two sessions wait for each other's events: a subagent writes on behalf of its parent session.
-fn is_same(a: &SessionId, b: &SessionId) -> bool {
-    let whole = |session: &SessionId| session.0.split('/').next().map(str::to_owned);
-    whole(a) == whole(b)
 }

@@ -30,7 +30,7 @@ pub mod retention;
 pub mod point_name;
 pub mod exchange;
 
-pub use ambient::{Ambient, system_file_time};
+pub use ambient::{Ambient, system_random};
 pub use ends::{CallEndSource, EndKind, LearnedEnd};
 pub use event::{AgentEvent, CallReport, CallTargets, Outcome, Tools};
 pub use inbox::{BackgroundScan, Inbox, InboxEvent, QueuedEvent, ScanProgress};

@@ -117,6 +117,26 @@ impl SessionId {
         let digits = self.0.strip_prefix("run-");
         digits.is_some_and(|digits| digits.len() == 8 && u32::from_str_radix(digits, 16).is_ok())
     }
+
+    /// The id of a part of this session, for a subagent: `whole/name`.
+    #[must_use]
+    pub fn part(&self, name: &str) -> Self {
+        Self(format!("{self}/{name}"))
+    }
+
+    /// The name with which [`Self::part`] of `whole` makes this id. The id alone does not make it a
+    /// part: see [`Session::whole`](crate::Session::whole).
+    #[must_use]
+    pub fn part_of(&self, whole: &Self) -> Option<&str> {
+        self.0.strip_prefix(&whole.0)?.strip_prefix('/')
+    }
+
+    /// Whether the ids allow that both are one session or parts of one. For callers that do not know
+    /// the sessions, and for whom taking two sessions of a client for one is harmless.
+    #[must_use]
+    pub fn may_be_with(&self, other: &Self) -> bool {
+        self.0.split('/').next() == other.0.split('/').next()
+    }
 }
 
 /// An agent's own name for a tool call, unique within its session.
@@ -154,6 +174,23 @@ mod tests {
         assert_eq!(id.to_string().parse(), Ok(id));
         for bad in ["", "abcdef", "+000000000abcdef", "0000000000abcdeg", "00000000000abcdef"] {
             assert_eq!(bad.parse::<PointId>(), Err(InvalidId(bad.to_owned())));
+        }
+    }
+
+    #[test]
+    fn parts_of_one_session_may_be_together_and_others_may_not() {
+        let id = SessionId::from;
+        assert_eq!(id("a").part("b").part_of(&id("a")), Some("b"));
+        assert_eq!(id("ab").part_of(&id("a")), None);
+        for (one, other, may) in [
+            ("a", "a", true),
+            ("a/b", "a", true),
+            ("a/b", "a/c", true),
+            ("a", "ab", false),
+            ("a/b", "c/b", false),
+        ] {
+            assert_eq!(id(one).may_be_with(&id(other)), may, "{one} {other}");
+            assert_eq!(id(other).may_be_with(&id(one)), may, "{other} {one}");
         }
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn rename_path_to_new(from: &Path, to: &Path) -> io::Result<()> {
 
 /// The error of [`exchange`] and [`rename_to_new`] on a file system (NFS, FUSE) or kernel that has
 /// only plain renames.
+#[cfg(feature = "crash-points")]
 pub(crate) fn unsupported_rename() -> io::Error {
     Errno::INVAL.into()
 }

@@ -28,6 +28,32 @@ pub struct RewindRecord {
     pub receipt: Option<String>,
 }
 
+/// A [`RewindRecord`] without its plan and receipt, which can be hundreds of megabytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RewindHeader {
+    /// Its id.
+    pub id: RewindId,
+    /// What it does.
+    pub kind: RewindKind,
+    /// Whether it is done.
+    pub state: RewindState,
+    /// The head of the log when it began.
+    pub began_at: Seq,
+    /// The safety point that was made before it.
+    pub safety_point: PointId,
+    /// When it was promised.
+    pub created_at: Timestamp,
+}
+
+impl RewindRecord {
+    /// All but the plan and the receipt.
+    #[must_use]
+    pub fn header(&self) -> RewindHeader {
+        let Self { id, kind, state, began_at, safety_point, created_at, .. } = *self;
+        RewindHeader { id, kind, state, began_at, safety_point, created_at }
+    }
+}
+
 /// What a rewind does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]

@@ -134,7 +134,7 @@ pub(crate) fn group_runs(
         outlines.push(outline);
         changes.push(change);
     }
-    let mut last = LastInferred::default();
+    let mut last = LastAttribution::default();
     let mut runs = |outlines: &[ChangeOutline], changes: Vec<Change>| {
         let mut changes = changes.into_iter();
         let groups = groups(outlines).into_iter();
@@ -149,7 +149,7 @@ pub(crate) fn group_runs(
 
 /// Makes one run of these changes. There must be at least one, and the authors must be the ones
 /// known now.
-fn merge_changes(changes: Vec<Change>, last: &mut LastInferred) -> ChangeRun {
+fn merge_changes(changes: Vec<Change>, last: &mut LastAttribution) -> ChangeRun {
     let seqs = changes.iter().map(|change| change.seq).collect();
     let mut inferred = Vec::new();
     for change in &changes {
@@ -164,9 +164,9 @@ fn merge_changes(changes: Vec<Change>, last: &mut LastInferred) -> ChangeRun {
 /// The last attribution that was added to a run's [`inferred`](ChangeRun::inferred). One call may have changed very
 /// many paths: they share it.
 #[derive(Default)]
-pub(crate) struct LastInferred(Option<Arc<Attribution>>);
+pub(crate) struct LastAttribution(Option<Arc<Attribution>>);
 
-impl LastInferred {
+impl LastAttribution {
     pub(crate) fn add_to(
         &mut self,
         inferred: &mut Vec<Arc<Attribution>>,

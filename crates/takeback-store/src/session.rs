@@ -30,13 +30,17 @@ pub struct Session {
 
 impl Session {
     /// The session that this one is a part of, for a subagent's session: its parent, if its id is
-    /// below the parent's (`parent/part`). `None` for a session of its own.
+    /// one that [`SessionId::part`] makes for it. `None` for a session of its own: a client may
+    /// have any text as its id, also one with a slash.
     #[must_use]
     pub fn whole(&self) -> Option<&SessionId> {
-        let below = |parent: &&SessionId| {
-            self.id.0.strip_prefix(&parent.0).is_some_and(|rest| rest.starts_with('/'))
-        };
-        self.parent.as_ref().filter(below)
+        self.parent.as_ref().filter(|parent| self.id.part_of(parent).is_some())
+    }
+
+    /// The name of this part within [`Self::whole`].
+    #[must_use]
+    pub fn part(&self) -> Option<&str> {
+        self.id.part_of(self.whole()?)
     }
 }
 
@@ -205,5 +209,33 @@ impl CallState {
     #[must_use]
     pub fn may_write(self) -> bool {
         matches!(self, Self::Open | Self::Overtaken | Self::Background | Self::Settling)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_has_its_parents_id_and_its_parent() {
+        let session = |id: SessionId, parent: Option<&str>| Session {
+            id,
+            agent: None,
+            parent: parent.map(SessionId::from),
+            owner: None,
+            started_at: Timestamp(0),
+            ended_at: None,
+            archived_at: None,
+            open_turn: None,
+        };
+        let subagent = session(SessionId::from("a").part("b/c"), Some("a"));
+        assert_eq!(subagent.id, SessionId::from("a/b/c"));
+        assert_eq!((subagent.whole(), subagent.part()), (Some(&SessionId::from("a")), Some("b/c")));
+        // A client's own id, a fork, and a fork whose id begins alike.
+        for (id, parent) in [("a/b", None), ("b", Some("a")), ("ab", Some("a")), ("a/", Some("b"))]
+        {
+            let own = session(SessionId::from(id), parent);
+            assert_eq!((own.whole(), own.part()), (None, None), "{id} of {parent:?}");
+        }
     }
 }

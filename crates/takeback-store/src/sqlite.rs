@@ -88,6 +88,19 @@ impl SqliteStore {
         })
     }
 
+    /// Whether the folder `dir` has a store, even a damaged one or one whose database is missing: the
+    /// rest of it must not be mistaken for an empty folder.
+    pub fn exists(dir: &Path) -> io::Result<bool> {
+        let database = Self::database_in(dir);
+        Ok(database.try_exists()? || schema::left_of(&database)?.is_some())
+    }
+
+    /// The file in the folder `dir` without which a store cannot be opened.
+    #[must_use]
+    pub fn database_in(dir: &Path) -> PathBuf {
+        dir.join(DATABASE)
+    }
+
     /// Checks that this Takeback knows the format of the store in `dir`. Writes nothing and does not
     /// wait for other processes.
     pub fn check_format(dir: &Path) -> Result<(), StoreError> {

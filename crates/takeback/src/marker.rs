@@ -14,7 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustix::fs::Access;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use takeback_store::{Timestamp, disk};
+use takeback_store::{SqliteStore, Timestamp, disk};
 
 use crate::answers;
 use crate::place::{environment, tilde_path, user_home};
@@ -199,7 +199,7 @@ impl Markers {
 
 /// The id of the existing store.
 fn present(store: &Path) -> io::Result<Option<StoreId>> {
-    if stores::is_store(store)? { stores::id_of(store) } else { Ok(None) }
+    if SqliteStore::exists(store)? { stores::id_of(store) } else { Ok(None) }
 }
 
 fn read(file: &Path) -> Option<Marker> {

@@ -19,7 +19,7 @@ use crate::missed_events;
 use crate::screen::{HINT, WARNING, name, plain};
 use crate::settings::{Settings, table};
 use crate::stores;
-use crate::time::{now, zone_warning};
+use crate::time::zone_warning;
 use crate::witness::TranscriptWitness;
 
 /// An open workspace with its settings.
@@ -380,20 +380,7 @@ fn open_with(
 }
 
 pub(crate) fn ambient() -> Ambient {
-    Ambient {
-        now: Box::new(now),
-        file_time: Box::new(takeback_core::system_file_time),
-        random: Box::new(random),
-        watch: crate::progress::watch(),
-    }
-}
-
-#[expect(
-    clippy::expect_used,
-    reason = "without randomness ids would clash; there is no way to go on"
-)]
-pub(crate) fn random() -> u64 {
-    getrandom::u64().expect("the kernel gives random bytes")
+    Ambient { watch: crate::progress::watch(), ..Ambient::system() }
 }
 
 /// This process, as the owner of a session.

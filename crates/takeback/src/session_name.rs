@@ -28,13 +28,13 @@ impl SessionNames {
         let timed = sessions.iter().filter_map(Uuid::of);
         let ids = Shortest::of(timed.map(|uuid| (uuid, "")));
         let parts =
-            sessions.iter().filter_map(|session| Some((Uuid::of(session)?, part_of(session)?)));
+            sessions.iter().filter_map(|session| Some((Uuid::of(session)?, session.part()?)));
         let parts =
             Shortest::of(parts.map(|(uuid, part)| (Uuid { id: part, is_timed: false }, uuid.id)));
         let named = sessions.iter().filter_map(|session| {
             let (agent, uuid) = (plain(session.agent.as_deref()?), Uuid::of(session)?);
             let short = plain(ids.get(uuid, ""));
-            let name = match part_of(session) {
+            let name = match session.part() {
                 Some(part) => {
                     let part = plain(parts.get(Uuid { id: part, is_timed: false }, uuid.id));
                     SessionName { whole: format!("{agent} {short} subagent {part}"), short: None }
@@ -80,7 +80,7 @@ impl SessionNames {
             |uuid: Uuid<'_>| uuid.is_timed && name.len() >= SHORT && uuid.id.ends_with(name);
         shown.whole == name
             || shown.short.as_deref().is_some_and(|short| short == name)
-            || (part_of(session).is_none() && Uuid::of(session).is_some_and(is_end))
+            || (session.whole().is_none() && Uuid::of(session).is_some_and(is_end))
     }
 }
 
@@ -96,7 +96,7 @@ struct Uuid<'a> {
 impl<'a> Uuid<'a> {
     /// The id of a session, or of its parent if it is a subagent.
     fn of(session: &'a Session) -> Option<Self> {
-        let id = session.id.0.split_once('/').map_or(session.id.0.as_str(), |(whole, _)| whole);
+        let id = session.whole().unwrap_or(&session.id).0.as_str();
         let groups: Vec<usize> = id.split('-').map(str::len).collect();
         let is_uuid =
             groups == [8, 4, 4, 4, 12] && id.bytes().all(|c| c == b'-' || c.is_ascii_hexdigit());
@@ -112,10 +112,6 @@ impl<'a> Uuid<'a> {
         };
         cut.trim_matches('-')
     }
-}
-
-fn part_of(session: &Session) -> Option<&str> {
-    session.id.0.split_once('/').map(|(_, part)| part)
 }
 
 /// Ids, each within a scope, by the digits that would be shown.
@@ -153,7 +149,7 @@ mod tests {
         Session {
             id: SessionId::from(id),
             agent: agent.map(str::to_owned),
-            parent: None,
+            parent: id.split_once('/').map(|(whole, _)| SessionId::from(whole)),
             owner: None,
             started_at: Timestamp(0),
             ended_at: None,
@@ -166,12 +162,15 @@ mod tests {
     fn long_ids_of_agents_are_told_by_agent_and_a_few_digits() {
         let claude = "db753a22-174a-4484-9c39-c1e560b4df84";
         let part = "db753a22-174a-4484-9c39-c1e560b4df84/a009855d4d22087c7";
+        let own = "db753a22-174a-4484-9c39-c1e560b4df84/mine";
         let codex = "019a8b2c-1234-7aaa-8000-c1e560b4df84";
         let sessions = [
             session(claude, Some("claude")),
             session(part, Some("claude")),
             session(codex, Some("codex")),
             session("mine", Some("claude")),
+            // A client's own id with a slash.
+            Session { parent: None, ..session(own, Some("claude")) },
             session("00000000-0000-4000-8000-000000000000", None),
         ];
         let names = SessionNames::of(&sessions);
@@ -180,6 +179,7 @@ mod tests {
         assert_eq!(name(part), "claude db753a22 subagent a009855d");
         assert_eq!(name(codex), "codex 60b4df84");
         assert_eq!(name("mine"), "mine");
+        assert_eq!(name(own), own);
         assert_eq!(
             name("00000000-0000-4000-8000-000000000000"),
             "00000000-0000-4000-8000-000000000000"

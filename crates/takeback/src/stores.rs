@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use takeback_agents::session_folder;
 use takeback_core::git_state::git_state;
 use takeback_core::lock::{Hold, Lock, lock};
+use takeback_core::system_random;
 use takeback_store::{
     Entry, JsonStates, SessionId, SqliteStates, SqliteStore, States, Store, StoreError,
     StoreSummary, Timestamp, WorkPath, disk,
@@ -23,13 +24,11 @@ use takeback_store::{
 use crate::error::{CommandError, Kind};
 use crate::marker::Markers;
 use crate::missed_events;
-use crate::place::random;
 use crate::time::now;
 
 const WORKSPACES: &str = "workspaces";
 const PROJECTS: &str = "projects";
 const SESSIONS: &str = "sessions";
-const DATABASE: &str = "timeline.db";
 /// Holds the root's path, so that the store can be traced back to its workspace.
 const ROOT_FILE: &str = "root";
 /// Holds a [`StoreId`].
@@ -70,26 +69,12 @@ pub(crate) fn sessions_in(home: &Path) -> PathBuf {
 
 /// Whether the folder `root` has a store, damaged or not.
 pub(crate) fn is_protected(root: &Path, home: &Path) -> bool {
-    is_store(&store_of(root, home)).is_ok_and(|there| there)
+    SqliteStore::exists(&store_of(root, home)).is_ok_and(|there| there)
 }
-
-/// Files next to the database which show that there was one.
-const LEFT_BEHIND: [&str; 2] = ["timeline.db-wal", "head"];
 
 /// The file without which there is no store.
 pub(crate) fn database_of(root: &Path, home: &Path) -> PathBuf {
-    store_of(root, home).join(DATABASE)
-}
-
-/// Whether there is a store in `folder`, even a damaged one or one whose database is missing: the rest of it
-/// must not be mistaken for an empty folder.
-pub(crate) fn is_store(folder: &Path) -> io::Result<bool> {
-    for name in [DATABASE].iter().chain(&LEFT_BEHIND) {
-        if folder.join(name).try_exists()? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    SqliteStore::database_in(&store_of(root, home))
 }
 
 /// Distinguishes a store from an earlier one in the same place.
@@ -102,7 +87,7 @@ pub(crate) struct StoreId {
 
 impl StoreId {
     fn new() -> Self {
-        Self { id: format!("{:016x}", random()), made_at: now() }
+        Self { id: format!("{:016x}", system_random()), made_at: now() }
     }
 }
 
@@ -151,7 +136,7 @@ pub(crate) fn open_states(folder: &Path, home: &Path, medium: &StatesMedium) -> 
 /// Opens the store in `folder`, and creates it first if there is none.
 pub(crate) fn create(folder: &Path, root: &Path) -> Result<Box<dyn Store>, CommandError> {
     // If the check fails, opening the store reports the error.
-    let is_missing = || is_store(folder).is_ok_and(|there| !there);
+    let is_missing = || SqliteStore::exists(folder).is_ok_and(|there| !there);
     let is_unnamed = || !folder.join(ROOT_FILE).exists();
     if is_missing() || is_unnamed() {
         disk::make_private_folder(folder)
@@ -232,7 +217,7 @@ pub(crate) fn stores(home: &Path) -> Vec<StoreFolder> {
             match std::fs::read(folder.join(ROOT_FILE)) {
                 Ok(root) => {
                     let root = PathBuf::from(OsString::from_vec(root));
-                    is_store(&folder)
+                    SqliteStore::exists(&folder)
                         .is_ok_and(|there| there)
                         .then_some(StoreFolder { root, folder })
                 }
@@ -327,7 +312,7 @@ pub(crate) fn remove_sessions(gone: &[SessionId], home: &Path) -> Result<(), Sto
 /// The rename makes it disappear at once; what a crash leaves behind, [`clear_leftovers`] removes.
 fn remove_folder(folder: &Path) -> Result<(), StoreError> {
     let mut name = FORGOTTEN.to_vec();
-    name.extend_from_slice(format!("{:016x}", random()).as_bytes());
+    name.extend_from_slice(format!("{:016x}", system_random()).as_bytes());
     let doomed = folder.with_file_name(OsStr::from_bytes(&name));
     rename(folder, &doomed)?;
     remove_below(&doomed).map_err(|source| failed(&doomed, "removing it", source))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use takeback_agents::{AgentKind, TranscriptEnd, TranscriptEndKind as Told, agent_named};
 use takeback_core::{CallEndSource, EndKind, LearnedEnd, process};
-use takeback_store::{Call, CallState, Session, SessionId};
+use takeback_store::{Call, CallState, Session};
 
 use crate::heartbeat::Heartbeat;
 use crate::installed_agents;
@@ -90,7 +90,7 @@ impl TranscriptWitness {
             let homes = installed_agents::homes().ok()?;
             agent.transcript.path?(&agent.home.path(&homes), &whole.0)
         })?;
-        match part_of(&session.id, whole) {
+        match session.part() {
             Some(part) => {
                 let own = agent.transcript.subagent_path.and_then(|path| path(&transcript, part));
                 own.or(Some(transcript))
@@ -98,10 +98,6 @@ impl TranscriptWitness {
             None => Some(transcript),
         }
     }
-}
-
-fn part_of<'s>(session: &'s SessionId, whole: &SessionId) -> Option<&'s str> {
-    session.0.strip_prefix(&whole.0)?.strip_prefix('/')
 }
 
 /// The end of a transcript, large enough for the newest prompt and its calls.

@@ -1,16 +1,15 @@
 //! A process is killed in the middle of a call, and another one continues.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use serde_json::json;
 use takeback_agents::last_memory;
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
-use takeback_store::{SqliteStates, SqliteStore, Timestamp};
+use takeback_store::{SqliteStates, SqliteStore};
 
 use super::*;
 
@@ -26,15 +25,7 @@ fn open(folder: &Path) -> Workspace {
         home: None,
         scope: ScopeOptions::default(),
         limits: Limits::default(),
-        ambient: Ambient {
-            now: Box::new(|| {
-                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-                Timestamp(i64::try_from(since_1970.as_millis()).unwrap())
-            }),
-            file_time: Box::new(takeback_core::system_file_time),
-            random: Box::new(|| RandomState::new().hash_one(())),
-            watch: None,
-        },
+        ambient: Ambient::system(),
     })
     .unwrap()
 }

@@ -12,7 +12,7 @@ use super::bundle::{BundleError, BundleWriter, Piece, WriteError};
 use super::check::{check, is_ours};
 use super::export_filter::ExportFilter;
 use super::file::FileError;
-use super::states::{self, StatesLeftOut};
+use super::states::{self, OmittedStates};
 use crate::lock::Hold;
 use crate::record::{RecordError, drain_inbox};
 use crate::workspace::Workspace;
@@ -54,7 +54,7 @@ pub struct ExportReport {
     /// Paths of which the store has lost some contents. In the bundle these are unreadable.
     pub damaged: Vec<WorkPath>,
     /// Agents' states, which are not in the bundle. `None`: they cannot be read.
-    pub states: Option<StatesLeftOut>,
+    pub states: Option<OmittedStates>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +121,7 @@ pub fn export(
         bytes: file.bytes,
         left_out,
         damaged,
-        states: states::left_out(&*workspace.states, &options.selection),
+        states: states::omitted_states(&*workspace.states, &options.selection),
     })
 }
 

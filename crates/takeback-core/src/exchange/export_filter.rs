@@ -10,7 +10,9 @@ use takeback_store::{StoreError, WorkPath};
 use crate::workspace::Workspace;
 use crate::worktree::index::{Index, KnownName, folder_of};
 use crate::worktree::root::{Access, names_in};
-use crate::worktree::scope::{Coverage, DistrustedRules, IgnoreState, RuleSet, Rules};
+use crate::worktree::scope::{
+    Coverage, DistrustedRules, IgnoreState, ParentFolder, RuleSet, Rules,
+};
 
 pub(super) struct ExportFilter<'a> {
     workspace: &'a Workspace,
@@ -60,50 +62,21 @@ impl<'a> ExportFilter<'a> {
             self.folder(&path[..cut])
         });
         let out = above.as_ref().is_some_and(|above| {
-            let beside = |name: &[u8]| above.names.binary_search_by(|n| (**n).cmp(name)).is_ok();
-            above.out
-                || above.rules.cover_folder(
-                    &self.workspace.scope,
-                    path,
-                    &beside,
-                    above.inside(),
-                    RuleSet::All,
-                ) != Coverage::In
+            let has = |name: &[u8]| above.names.binary_search_by(|n| (**n).cmp(name)).is_ok();
+            let parent = ParentFolder { has: &has, inside: above.inside() };
+            let scope = &self.workspace.scope;
+            above.out || above.rules.cover_folder(scope, path, parent, RuleSet::All) != Coverage::In
         });
         let above = above.as_ref().map(|above| &above.rules);
         let opened = self.workspace.root.folder(path, Access::Read);
         let listed = opened.and_then(|folder| names_in(&folder).map(|names| (folder, names)));
-        let (rules, names) = match (listed, above) {
-            (Ok((folder, names)), above) => {
+        let (rules, names) = match listed {
+            Ok((folder, names)) => {
                 let has = |name: &[u8]| names.binary_search_by(|n| n.as_slice().cmp(name)).is_ok();
-                (
-                    Rules::read(
-                        above,
-                        path,
-                        &folder,
-                        has(b".git"),
-                        &DistrustedRules::default(),
-                        has,
-                    ),
-                    names,
-                )
+                (Rules::read(above, path, &folder, &DistrustedRules::default(), has), names)
             }
             // Gone or unreadable: it has no rules of its own.
-            (Err(_), Some(above)) => (Arc::clone(above), Vec::new()),
-            (Err(_), None) => {
-                let nothing = |_: &[u8]| false;
-                (
-                    Rules::read(
-                        None,
-                        path,
-                        &self.workspace.root,
-                        false,
-                        &DistrustedRules::default(),
-                        nothing,
-                    ),
-                    Vec::new(),
-                )
-            }
+            Err(_) => (above.map_or_else(Rules::none, Arc::clone), Vec::new()),
         };
         let folder = Arc::new(Folder { rules, names, out });
         self.folders.insert(path.to_vec(), Arc::clone(&folder));

@@ -6,28 +6,28 @@ use super::export::Selection;
 
 /// Agents' checkpoints that belong to the exported points and are not in the bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct StatesLeftOut {
+pub struct OmittedStates {
     pub executions: usize,
     pub checkpoints: u64,
 }
 
 /// Those of the points in `selection`. `None`: the states cannot be read.
-pub(super) fn left_out(states: &dyn States, selection: &Selection) -> Option<StatesLeftOut> {
+pub(super) fn omitted_states(states: &dyn States, selection: &Selection) -> Option<OmittedStates> {
     match count(states, selection) {
         // Nothing was ever saved.
-        Err(StateError::Store(StoreError::Missing { .. })) => Some(StatesLeftOut::default()),
+        Err(StateError::Store(StoreError::Missing { .. })) => Some(OmittedStates::default()),
         counted => counted.ok(),
     }
 }
 
-fn count(states: &dyn States, selection: &Selection) -> Result<StatesLeftOut, StateError> {
+fn count(states: &dyn States, selection: &Selection) -> Result<OmittedStates, StateError> {
     if let Selection::Point(point) = selection {
         let is_carried = states.points()?.contains(point);
         let (executions, checkpoints) = (usize::from(is_carried), u64::from(is_carried));
-        return Ok(StatesLeftOut { executions, checkpoints });
+        return Ok(OmittedStates { executions, checkpoints });
     }
     let all = states.executions()?;
-    let mut left_out = StatesLeftOut::default();
+    let mut left_out = OmittedStates::default();
     for execution in &all.executions {
         let own = SessionId(execution.id.to_string());
         let is_chosen = match selection {

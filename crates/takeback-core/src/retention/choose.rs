@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use takeback_store::{
-    Author, Change, Point, PointId, PointKind, RewindId, RewindRecord, RewindState, Seq, Session,
+    Author, Change, Point, PointId, PointKind, RewindHeader, RewindId, RewindState, Seq, Session,
     SessionId, Store, StoreError, Timestamp, Write,
 };
 
@@ -55,7 +55,7 @@ impl Drops {
         let points = store.points()?;
         let own = points.iter().filter(|point| point.session.as_ref() == Some(id));
         let own = own.map(|point| point.id).collect();
-        let drops = Self::new(points, &store.rewinds()?, own, vec![id.clone()]);
+        let drops = Self::new(points, &store.rewind_headers()?, own, vec![id.clone()]);
         Ok(Self { expunges: true, ..drops })
     }
 
@@ -66,7 +66,7 @@ impl Drops {
         more: impl IntoIterator<Item = PointId>,
     ) -> Result<Self, StoreError> {
         let going = self.listed.into_iter().chain(more).collect();
-        Ok(Self::new(store.points()?, &store.rewinds()?, going, self.sessions))
+        Ok(Self::new(store.points()?, &store.rewind_headers()?, going, self.sessions))
     }
 
     /// Adds runs without a point or a kept change: a run is never resumed.
@@ -114,17 +114,19 @@ impl Drops {
         if self.sessions.is_empty() {
             return Ok(None);
         }
-        let going = erase::erased_rewinds(changes, &self.kept, &store.rewinds()?, &self.sessions);
+        let going =
+            erase::erased_rewinds(changes, &self.kept, &store.rewind_headers()?, &self.sessions);
         self.kept.retain(|point| !going.points.contains(&point.id));
         self.points.extend(going.points);
         self.rewinds.extend(going.rewinds);
-        Ok(going.newest.map(|newest| Write::Rewind(erased(&newest))))
+        let newest = going.newest.map(|id| store.rewind(id)).transpose()?.flatten();
+        Ok(newest.map(|newest| Write::Rewind(erased(&newest))))
     }
 
     /// Adds what is dropped with these listed points.
     fn new(
         points: Vec<Point>,
-        rewinds: &[RewindRecord],
+        rewinds: &[RewindHeader],
         mut going: BTreeSet<PointId>,
         sessions: Vec<SessionId>,
     ) -> Self {
@@ -168,7 +170,7 @@ pub(super) fn choose(
     let staying: HashSet<&SessionId> =
         points.iter().filter(|p| !going.contains(&p.id)).flat_map(|p| &p.session).collect();
     let gone = expired.into_iter().filter(|id| !staying.contains(id)).cloned().collect();
-    Ok(Drops::new(points, &store.rewinds()?, going, gone))
+    Ok(Drops::new(points, &store.rewind_headers()?, going, gone))
 }
 
 /// The listed points beyond the number that `policy` keeps.
@@ -192,7 +194,7 @@ fn beyond(points: &[Point], policy: &Policy, counts: impl Fn(&Point) -> bool) ->
 pub(super) fn choose_too_many(store: &dyn Store, policy: &Policy) -> Result<Drops, StoreError> {
     let points = store.points()?;
     let going = too_many(&points, policy);
-    Ok(Drops::new(points, &store.rewinds()?, going, Vec::new()))
+    Ok(Drops::new(points, &store.rewind_headers()?, going, Vec::new()))
 }
 
 /// Points that are counted together.
@@ -231,7 +233,7 @@ fn is_expired(session: &Session, policy: &Policy, now: Timestamp) -> bool {
 /// rewind.
 fn expired_rewinds(
     points: &[Point],
-    rewinds: &[RewindRecord],
+    rewinds: &[RewindHeader],
     going: &mut BTreeSet<PointId>,
 ) -> BTreeSet<RewindId> {
     let mut earlier_stays = false;

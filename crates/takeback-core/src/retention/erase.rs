@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use takeback_store::{
-    Author, Change, Entry, Evidence, Point, PointId, PointKind, RewindId, RewindRecord,
+    Author, Change, Entry, Evidence, Point, PointId, PointKind, RewindHeader, RewindId,
     RewindState, Seq, SessionId, WorkPath, Write,
 };
 
@@ -17,7 +17,7 @@ pub(super) struct ErasedRewinds {
     pub(super) points: BTreeSet<PointId>,
     pub(super) rewinds: BTreeSet<RewindId>,
     /// The newest of them. What remains of it explains why it cannot be undone.
-    pub(super) newest: Option<RewindRecord>,
+    pub(super) newest: Option<RewindId>,
 }
 
 /// The rewinds that took back work of `sessions`, those whose safety points have contents of these
@@ -25,20 +25,19 @@ pub(super) struct ErasedRewinds {
 pub(super) fn erased_rewinds(
     changes: &[Change],
     kept: &[Point],
-    rewinds: &[RewindRecord],
+    rewinds: &[RewindHeader],
     sessions: &[SessionId],
 ) -> ErasedRewinds {
     let touched = touched(changes, sessions);
     let held = UnlistedRuns::by(changes, kept, sessions);
-    let goes = |rewind: &RewindRecord| {
+    let goes = |rewind: &RewindHeader| {
         let safety = kept.iter().find(|point| point.id == rewind.safety_point);
         rewind.state == RewindState::Done
             && (touched.contains(&rewind.id) || safety.is_some_and(|point| held.at(point.seq)))
     };
     let Some(newest) = rewinds.iter().rposition(goes) else { return ErasedRewinds::default() };
     let done = rewinds[..=newest].iter().filter(|rewind| rewind.state == RewindState::Done);
-    let mut going =
-        ErasedRewinds { newest: Some(rewinds[newest].clone()), ..ErasedRewinds::default() };
+    let mut going = ErasedRewinds { newest: Some(rewinds[newest].id), ..ErasedRewinds::default() };
     for rewind in done {
         going.points.insert(rewind.safety_point);
         going.rewinds.insert(rewind.id);

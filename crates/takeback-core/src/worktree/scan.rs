@@ -10,11 +10,11 @@ mod blobs;
 mod cover;
 mod first_pass;
 mod gather;
-mod ignored;
-mod linked;
+mod ignored_files;
+mod hard_links;
 mod unvisited_paths;
 mod tasks;
-mod unreadable;
+mod read_failures;
 mod visit;
 mod walk;
 
@@ -24,7 +24,7 @@ use std::io;
 use takeback_store::Encoding;
 use takeback_store::{Digest, Entry, NotCapturedReason, PackedBlob, WorkPath};
 
-pub use self::unreadable::{Unreadable, UnreadableKind};
+pub use self::read_failures::{Unreadable, UnreadableKind};
 use self::walk::Walk;
 use super::budget::Budget;
 use super::index::Index;

@@ -276,16 +276,26 @@ const TAKEBACKIGNORE: &[u8] = b".takebackignore";
 /// A repository's own rules, which are not an entry of the workspace.
 pub(crate) const EXCLUDE: &[u8] = b".git/info/exclude";
 
+/// What a new folder's parent says about it.
+#[derive(Clone, Copy)]
+pub struct ParentFolder<'a> {
+    /// Whether a name is in the parent.
+    pub has: &'a dyn Fn(&[u8]) -> bool,
+    /// [`Rules::inside`] of the parent.
+    pub inside: IgnoreState,
+}
+
 impl Rules {
-    /// Reads the rules of the folder `path`; `has`: whether a file is in it.
+    /// Reads the rules of the folder `path`; `has`: whether a name is in it. With `.git` it is a
+    /// repository.
     pub fn read(
         above: Option<&Arc<Self>>,
         path: &[u8],
         folder: impl AsFd,
-        repository: bool,
         distrusted: &DistrustedRules,
         has: impl Fn(&[u8]) -> bool,
     ) -> Arc<Self> {
+        let repository = has(b".git");
         let read = |name: &'static [u8], is_there: bool| {
             let text = is_there.then(|| small_file(&folder, name)).flatten()?;
             let trusted = match distrusted.of(path, name) {
@@ -392,14 +402,12 @@ impl Rules {
         inside
     }
 
-    /// Judges a new folder at `path`. `beside`: whether a name is in its parent; `inside`:
-    /// [`Self::inside`] of its parent.
+    /// Judges a new folder at `path`.
     pub fn cover_folder(
         &self,
         options: &ScopeOptions,
         path: &[u8],
-        beside: &dyn Fn(&[u8]) -> bool,
-        inside: IgnoreState,
+        ParentFolder { has: beside, inside }: ParentFolder<'_>,
         by: RuleSet,
     ) -> Coverage {
         let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);

@@ -183,6 +183,7 @@ pub(super) fn rewinds_are_listed_oldest_first_and_replaced_by_id(
         commit(store, &[Write::Rewind(rewinds[at].clone())]);
     }
     assert_eq!(good(other.rewinds()), rewinds);
+    assert_eq!(good(other.rewind_headers()), rewinds.each_ref().map(RewindRecord::header));
 
     rewinds[1].state = RewindState::Done;
     rewinds[1].receipt = Some("{}".to_owned());

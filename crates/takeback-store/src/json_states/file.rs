@@ -53,24 +53,25 @@ pub(super) fn json(bytes: &[u8]) -> Result<Value, FileError> {
     if bytes.is_empty() {
         return Err(FileError::Damaged("it is empty".to_owned()));
     }
-    serde_json::from_slice(bytes).map_err(|error| FileError::Damaged(format!("no JSON: {error}")))
+    serde_json::from_slice(bytes)
+        .map_err(|error| FileError::Damaged(format!("it is not JSON: {error}")))
 }
 
 /// The fields of a file, verified if it has a checksum.
 pub(super) fn fields(bytes: &[u8]) -> Result<Map<String, Value>, FileError> {
     let damaged = |why: &str| FileError::Damaged(why.to_owned());
     let Value::Object(mut fields) = json(bytes)? else {
-        return Err(damaged("it is no object"));
+        return Err(damaged("it is not a JSON object"));
     };
     let format =
-        fields.get("format").map(|format| format.as_u64().ok_or("its format is no number"));
+        fields.get("format").map(|format| format.as_u64().ok_or("its format is not a number"));
     let format = format.transpose().map_err(damaged)?;
     if let Some(found) = format.filter(|found| *found > FORMAT) {
         return Err(FileError::Newer(found));
     }
     match fields.remove("checksum") {
         Some(checksum) if checksum != checksum_of(&fields) => {
-            return Err(damaged("its checksum is another"));
+            return Err(damaged("its checksum does not match"));
         }
         None if format.is_some() => return Err(damaged("it has no checksum")),
         _ => {}

@@ -17,7 +17,7 @@ use crate::entry::Entry;
 use crate::id::{CallId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
 use crate::point::{Point, PointFilter, PointQuery};
-use crate::rewind::RewindRecord;
+use crate::rewind::{RewindHeader, RewindRecord};
 use crate::runs::PathRuns;
 use crate::session::{Call, Session, Turn};
 use crate::store::{Durability, Head, Log, Loss, StoreError, Write};
@@ -197,6 +197,10 @@ impl Log for SqliteStore {
 
     fn rewinds(&self) -> Result<Vec<RewindRecord>, StoreError> {
         self.rows("reading rewinds", rows::rewinds(&self.db))
+    }
+
+    fn rewind_headers(&self) -> Result<Vec<RewindHeader>, StoreError> {
+        self.rows("reading rewinds", rows::rewind_headers(&self.db))
     }
 
     fn rewind(&self, id: RewindId) -> Result<Option<RewindRecord>, StoreError> {

@@ -20,7 +20,7 @@ use crate::change::{Author, Change, Correction};
 use crate::entry::{Entry, NotCapturedReason};
 use crate::id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
-use crate::rewind::{RewindKind, RewindRecord};
+use crate::rewind::{RewindHeader, RewindKind, RewindRecord};
 use crate::store::Head;
 
 /// Why a row could not be read or written.
@@ -301,6 +301,12 @@ pub(super) fn rewinds(db: &Connection) -> Rows<RewindRecord> {
     db.prepare_cached(sql)?.query_and_then([], rewind)?.collect()
 }
 
+pub(super) fn rewind_headers(db: &Connection) -> Rows<RewindHeader> {
+    let sql = "SELECT id, kind, target, state, began_at, safety_point, created_at
+               FROM rewind ORDER BY began_at, number";
+    db.prepare_cached(sql)?.query_and_then([], rewind_header)?.collect()
+}
+
 pub(super) fn rewind_with(db: &Connection, id: RewindId) -> Result<Option<RewindRecord>, RowError> {
     let sql = select_rewinds!("WHERE id = ?1");
     db.prepare_cached(sql)?.query_and_then([id.0.cast_signed()], rewind)?.next().transpose()
@@ -324,6 +330,12 @@ pub(super) const REWINDS: &str = select_rewinds!("");
 pub(super) const REWIND_SUM: usize = 9;
 
 pub(super) fn decode_rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
+    let RewindHeader { id, kind, state, began_at, safety_point, created_at } = rewind_header(row)?;
+    let (plan, receipt) = (row.get(7)?, row.get(8)?);
+    Ok(RewindRecord { id, kind, state, began_at, safety_point, created_at, plan, receipt })
+}
+
+fn rewind_header(row: &Row<'_>) -> Result<RewindHeader, RowError> {
     let id = RewindId(row.get::<_, i64>(0)?.cast_unsigned());
     let damaged = |why| RowError::Damaged { what: format!("rewind {id}"), why };
     let target = row.get::<_, i64>(2)?.cast_unsigned();
@@ -333,7 +345,7 @@ pub(super) fn decode_rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
         kinds::REDO => RewindKind::Redo { of: RewindId(target) },
         _ => return Err(damaged("its kind")),
     };
-    Ok(RewindRecord {
+    Ok(RewindHeader {
         id,
         kind,
         state: kinds::value(&kinds::REWIND_STATES, row.get(3)?)
@@ -341,7 +353,5 @@ pub(super) fn decode_rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
         began_at: Seq(unsigned(row.get(4)?)),
         safety_point: PointId(row.get::<_, i64>(5)?.cast_unsigned()),
         created_at: Timestamp(row.get(6)?),
-        plan: row.get(7)?,
-        receipt: row.get(8)?,
     })
 }

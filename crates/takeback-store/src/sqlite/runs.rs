@@ -14,7 +14,7 @@ use super::rows::{self, RowError};
 use crate::change::{Attribution, Author, Change, Evidence};
 use crate::id::{Seq, SessionId};
 use crate::runs::{
-    AuthorKey, CallLookup, ChangeOutline, ChangeRun, HUMAN, LastInferred, PathRuns, group_runs,
+    AuthorKey, CallLookup, ChangeOutline, ChangeRun, HUMAN, LastAttribution, PathRuns, group_runs,
     groups,
 };
 use crate::session::Call;
@@ -51,7 +51,7 @@ pub(super) fn runs_after(
         }
         return Ok(group_runs(changes, &calls, merged));
     }
-    let mut last_inferred = LastInferred::default();
+    let mut last_inferred = LastAttribution::default();
     let mut found = Vec::with_capacity(paths.len());
     for (rows, groups) in paths.iter().zip(groups) {
         let mut path = None;
@@ -252,7 +252,7 @@ impl AuthorKeys {
 fn inferred(
     db: &Connection,
     rows: &[Row],
-    shared: &mut LastInferred,
+    shared: &mut LastAttribution,
 ) -> Result<Vec<Arc<Attribution>>, RowError> {
     let mut inferred = Vec::new();
     let mut last = None;

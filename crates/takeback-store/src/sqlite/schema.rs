@@ -31,7 +31,8 @@ const LOG_LIMIT: u64 = 128 * 4120;
 /// Connects to the store at `path`.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if !path.try_exists().map_err(|source| io_error(path, "looking for it", source))? {
-        return Err(match left_of(path)? {
+        let left = left_of(path).map_err(|source| io_error(path, "looking for its packs", source));
+        return Err(match left? {
             Some(left) => StoreError::LostDatabase { path: path.to_owned(), left },
             None => StoreError::Missing { path: path.to_owned() },
         });
@@ -52,15 +53,14 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 
 /// A file that is left of a store whose database is gone. A store that was never completely created
 /// has none.
-fn left_of(database: &Path) -> Result<Option<PathBuf>, StoreError> {
+pub(super) fn left_of(database: &Path) -> io::Result<Option<PathBuf>> {
     let folder = database.parent().unwrap_or(Path::new(""));
     let has_bytes = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
     let mut packs = Vec::new();
-    let listed = folder.join(super::PACKS);
-    match std::fs::read_dir(&listed) {
+    match std::fs::read_dir(folder.join(super::PACKS)) {
         Ok(entries) => packs.extend(entries.filter_map(Result::ok).map(|entry| entry.path())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(source) => return Err(io_error(&listed, "listing it", source)),
+        Err(error) => return Err(error),
     }
     let mut left = vec![log_of(database), folder.join(super::LAST_COMMIT)];
     left.extend(packs);

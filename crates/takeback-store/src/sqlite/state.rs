@@ -7,7 +7,7 @@
 
 mod audit;
 mod cached_head;
-mod last_saved;
+mod value_cache;
 mod ledger;
 mod lookup;
 mod nodes;
@@ -24,12 +24,12 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use self::audit::{check_step, mark};
-use self::last_saved::{LastSaved, SavedValues};
 use self::lookup::{branch_of, known, list, named, record_at};
 use self::nodes::Nodes;
 use self::rows::{Lineage, RowError, StepRow};
 use self::save::{SaveRequest, WriteOutcome, begin, head_hasher, prepare, save};
 use self::tree::{NewNodes, Pieces, SavedValue};
+use self::value_cache::{SavedValues, ValueCache};
 use self::write_queue::{JobError, WriteQueue, Writer, lock};
 use super::schema::{self, error_at};
 use super::{DATABASE, SqliteStore};
@@ -50,7 +50,7 @@ pub struct SqliteStates {
     write_queue: WriteQueue,
     /// Open connections that are not in use.
     idle: Mutex<Vec<Connection>>,
-    last: Mutex<LastSaved>,
+    last: Mutex<ValueCache>,
     loaded: Mutex<Option<LoadedValues>>,
 }
 

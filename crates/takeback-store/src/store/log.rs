@@ -11,7 +11,7 @@ use crate::entry::Entry;
 use crate::id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
 use crate::point::{Point, PointFilter, PointQuery};
-use crate::rewind::{RewindRecord, RewindState};
+use crate::rewind::{RewindHeader, RewindRecord, RewindState};
 use crate::runs::{CallLookup, PathRuns, group_runs};
 use crate::session::{Call, Session, Turn};
 
@@ -154,6 +154,11 @@ pub trait Log {
 
     /// All rewinds, oldest first.
     fn rewinds(&self) -> Result<Vec<RewindRecord>, StoreError>;
+
+    /// All rewinds without their plans and receipts, oldest first.
+    fn rewind_headers(&self) -> Result<Vec<RewindHeader>, StoreError> {
+        Ok(self.rewinds()?.iter().map(RewindRecord::header).collect())
+    }
 
     /// The rewind with this id.
     fn rewind(&self, id: RewindId) -> Result<Option<RewindRecord>, StoreError> {

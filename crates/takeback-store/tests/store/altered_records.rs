@@ -225,10 +225,12 @@ fn a_lost_database_is_never_created_again_next_to_its_remains() {
             };
             assert!(left.starts_with(dir.path().join(kept)), "{kept}: {left:?}");
         }
+        assert!(SqliteStore::exists(dir.path()).unwrap(), "{kept}");
         assert!(!dir.path().join("timeline.db").exists());
     }
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("packs")).unwrap();
     std::fs::write(dir.path().join("packs/00000001.pack"), "").unwrap();
+    assert!(!SqliteStore::exists(dir.path()).unwrap(), "it was never complete");
     SqliteStore::create(dir.path()).unwrap();
 }

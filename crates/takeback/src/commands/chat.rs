@@ -17,7 +17,7 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use takeback_agents::{ChatEvent, DamagedMetadata, Metadata, checkpoints_in_log};
-use takeback_core::process;
+use takeback_core::{process, system_random};
 use takeback_store::SessionId;
 use takeback_tui::{
     Activity, Chat, ChatOptions, Key, StatusLine, Terminal, TerminalEvent, Theme, Tone, parse_key,
@@ -31,7 +31,7 @@ use super::cleanup::clean_up_if_due;
 use crate::args::{ChatArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::log_file::LogFile;
-use crate::place::{self, Place, Store, environment, random};
+use crate::place::{self, Place, Store, environment};
 use crate::progress;
 use crate::screen::{HINT, NAME, WARNING, count, is_interactive};
 use crate::stores;
@@ -68,7 +68,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
     let previous = previous_conversation(&place, args)?;
     let session = match &previous {
         Some(previous) => SessionId(previous.session.clone()),
-        None => SessionId(format!("chat-{:08x}", random() >> 32)),
+        None => SessionId(format!("chat-{:08x}", system_random() >> 32)),
     };
     let home = place::home(options)?;
     let log = LogFile::new(&home, |name| environment(name)?.into_string().ok());

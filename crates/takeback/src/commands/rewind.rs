@@ -122,7 +122,7 @@ fn rewind_from_menu(
         keep,
         scope: MenuScope::Folder,
         conversation: false,
-        can_undo: !workspace.store.rewinds()?.is_empty(),
+        can_undo: !workspace.store.rewind_headers()?.is_empty(),
         can_mark: !args.exact,
     };
     let action = choose(Menu::new(rows, executions, menu_options), |row| {

@@ -17,7 +17,7 @@ use signal_hook::iterator::Signals;
 use takeback_core::history::by_path;
 use takeback_core::rewind::first_seen;
 use takeback_core::{
-    AgentEvent, CallTargets, Outcome, RecordOutcome, Workspace, look_around, record,
+    AgentEvent, CallTargets, Outcome, RecordOutcome, Workspace, look_around, record, system_random,
 };
 use takeback_store::{CallId, SessionId};
 
@@ -30,7 +30,7 @@ use super::unreadable;
 use crate::answers;
 use crate::args::{Options, RunArgs};
 use crate::error::{CommandError, Kind};
-use crate::place::{self, Store, environment, random, this_process};
+use crate::place::{self, Store, environment, this_process};
 use crate::screen::{HINT, NAME, WARNING, count, name, width_of};
 use crate::table::{Cell, Overflow, Table};
 
@@ -87,7 +87,7 @@ struct RunStart {
 }
 
 fn begin(workspace: &mut Workspace, args: &RunArgs) -> Result<RunStart, CommandError> {
-    let session = SessionId::of_run((random() >> 32) as u32);
+    let session = SessionId::of_run((system_random() >> 32) as u32);
     let call = CallId::from("1");
     // For display: the program's name, not its path.
     let program =

@@ -15,7 +15,7 @@ use takeback_core::record::{ScanReport, Unreadable};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::worktree::scope::OutReason;
 use takeback_core::{ScanProgress, Workspace, look_around};
-use takeback_store::{Loss, PointKind, RewindState, Session, StoreError, WorkPath};
+use takeback_store::{Loss, PointKind, Session, StoreError, WorkPath};
 
 use self::gaps::Gaps;
 use self::ignored::Ignored;
@@ -53,8 +53,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let surveyed = if is_looked_at { look(&mut place)? } else { None };
     let mut said = gaps.warnings(&place);
     let workspace = &mut place.workspace;
-    let rewinding = surveyed.is_none()
-        && workspace.store.rewinds()?.iter().any(|rewind| rewind.state == RewindState::Open);
+    let rewinding = surveyed.is_none() && !workspace.store.open_rewinds()?.is_empty();
     let points = workspace.store.points()?;
     let sessions = workspace.store.sessions()?;
     let calls = workspace.store.live_calls()?;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use takeback_core::workspace::check_root;
-use takeback_store::{PointKind, RewindState, StoreError, Timestamp};
+use takeback_store::{PointKind, StoreError, Timestamp};
 
 use super::disk_limits;
 use crate::answers;
@@ -197,8 +197,8 @@ fn unfinished(kept: &StoreFolder) -> bool {
             .any(|name| name.file_name().as_encoded_bytes().starts_with(b"stage-"))
     });
     let open = stores::open(&kept.folder)
-        .and_then(|store| store.rewinds())
-        .is_ok_and(|rewinds| rewinds.iter().any(|rewind| rewind.state == RewindState::Open));
+        .and_then(|store| store.open_rewinds())
+        .is_ok_and(|rewinds| !rewinds.is_empty());
     staged || open && kept.root.is_dir()
 }
 

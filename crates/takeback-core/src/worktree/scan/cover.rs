@@ -9,15 +9,15 @@ use crate::worktree::fingerprint::stat;
 use crate::worktree::index::KnownName;
 use crate::worktree::root::{Access, FolderOpener, names_in};
 use crate::worktree::scope::{
-    Coverage, IgnoreState, MOST_NAMES, OutReason, RuleSet, is_always_out, manifests_of,
-    may_be_derived,
+    Coverage, IgnoreState, MOST_NAMES, OutReason, ParentFolder, RuleSet, is_always_out,
+    manifests_of, may_be_derived,
 };
 
 impl Visit<'_, '_> {
     pub(super) fn cover_folder(&mut self, path: &[u8], before: Option<&KnownName>) -> Coverage {
         let held = self.rules();
-        let cover = |by, beside: &dyn Fn(&[u8]) -> bool, inside| {
-            held.rules.cover_folder(self.walk.options, path, beside, inside, by)
+        let cover = |by, has: &dyn Fn(&[u8]) -> bool, inside| {
+            held.rules.cover_folder(self.walk.options, path, ParentFolder { has, inside }, by)
         };
         let all = cover(RuleSet::All, &|name| self.has(name), held.inside);
         if all == Coverage::In || !self.is_new(before) || is_always_out(self.walk.options, path) {

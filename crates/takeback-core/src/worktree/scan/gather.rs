@@ -6,9 +6,9 @@ use std::sync::Arc;
 use takeback_store::{Entry, PackedBlob, WorkPath};
 
 use super::first_pass::{ChangedFolder, FirstPass};
-use super::unreadable::UnreadParts;
+use super::read_failures::UnreadParts;
 use super::walk::{Part, VisitedFolder, Walk, visited};
-use super::{ObservedChange, Scan, ScanError, linked, parent, valid};
+use super::{ObservedChange, Scan, ScanError, hard_links, parent, valid};
 use crate::worktree::index::{Child, Folder, KnownName, folder_of};
 use crate::worktree::scope::{OWN_FOLDER, OutReason};
 
@@ -85,7 +85,7 @@ impl Walk<'_> {
         scan.unreadable.sort();
         scan.linked = linked.iter().map(|(_, path)| path.clone()).collect();
         if scan.index_changed || !visited.is_empty() {
-            let linked = linked::since(self.before, self.extent, linked, &scan.found);
+            let linked = hard_links::since(self.before, self.extent, linked, &scan.found);
             scan.index_changed |= linked != self.before.linked;
             scan.index.linked = linked;
         }

@@ -10,7 +10,7 @@ use takeback_store::{Entry, NotCapturedReason};
 
 use super::blobs::Blobs;
 use super::first_pass::excludes_of;
-use super::ignored::UNCOVERED;
+use super::ignored_files::UNCOVERED;
 use super::tasks::Task;
 use super::walk::Part;
 use super::walk::Walk;
@@ -120,11 +120,15 @@ impl<'a, 'w> Visit<'a, 'w> {
 
     /// Whether it is a repository, and the fingerprint of its own rules.
     pub(super) fn repository(&self) -> (bool, Option<Fingerprint>) {
-        let repository = match &self.names {
+        let repository = self.is_repository();
+        (repository, if repository { excludes_of(&self.folder) } else { None })
+    }
+
+    fn is_repository(&self) -> bool {
+        match &self.names {
             Some(_) => self.has(b".git"),
             None => self.known.is_some_and(|known| known.repository),
-        };
-        (repository, if repository { excludes_of(&self.folder) } else { None })
+        }
     }
 
     /// The rules, read when first needed.
@@ -135,11 +139,11 @@ impl<'a, 'w> Visit<'a, 'w> {
                 None if !path.is_empty() => Some(self.walk.rules_of(parent(path))),
                 above => above.clone(),
             };
-            let (repository, _) = self.repository();
-            let has = |name: &[u8]| self.has(name);
-            let distrusted = self.walk.distrusted;
-            let rules =
-                Rules::read(above.as_ref(), path, &self.folder, repository, distrusted, has);
+            let has = |name: &[u8]| match name {
+                b".git" => self.is_repository(),
+                name => self.has(name),
+            };
+            let rules = Rules::read(above.as_ref(), path, &self.folder, self.walk.distrusted, has);
             let inside = rules.inside(path, RuleSet::All);
             let inside_by_trusted = match inside {
                 IgnoreState::Plain => IgnoreState::Plain,

@@ -12,9 +12,9 @@ use std::thread::Builder;
 use takeback_store::{Digest, Entry, PackedBlob, WorkPath};
 
 use super::blobs::{BATCHES_IN_FLIGHT, Blobs};
-use super::ignored::Candidate;
+use super::ignored_files::Candidate;
+use super::read_failures::UnreadParts;
 use super::tasks::Task;
-use super::unreadable::UnreadParts;
 use super::visit::Visit;
 use super::{
     Extent, ObservedChange, ScanError, ScanRequest, ScanStats, is_gone, is_unread, parent, shown,
@@ -59,6 +59,14 @@ pub(super) struct Walk<'a> {
     /// Idle threads.
     waiting: AtomicUsize,
     more: Condvar,
+}
+
+/// One thread: it descends the tree by itself, and shares folders only with idle threads.
+struct Worker<'a> {
+    part: Part,
+    /// Folders that it has yet to visit.
+    tasks: Vec<Task>,
+    opener: FolderOpener<'a>,
 }
 
 /// What one thread found.
@@ -173,20 +181,18 @@ impl Walk<'_> {
     }
 
     fn work(&self, blobs: &Blobs<'_>) -> Result<Part, ScanError> {
-        let mut part = Part::default();
         let mut outcome = Ok(());
-        // Each thread descends the tree by itself, and shares folders only with idle threads.
-        let mut own = Vec::new();
-        let mut opener = FolderOpener::new(self.root);
-        while let Some(task) = own.pop().or_else(|| self.take()) {
+        let opener = FolderOpener::new(self.root);
+        let mut worker = Worker { part: Part::default(), tasks: Vec::new(), opener };
+        while let Some(task) = worker.tasks.pop().or_else(|| self.take()) {
             if outcome.is_ok() && !self.is_over() {
                 let path = task.path.clone();
-                outcome =
-                    self.visit(task, &mut opener, &mut part, &mut own, blobs).map_err(|source| {
-                        let path = self.root.path().join(shown(&path));
-                        ScanError::Unreadable { path: path.display().to_string(), source }
-                    });
+                outcome = self.visit(task, &mut worker, blobs).map_err(|source| {
+                    let path = self.root.path().join(shown(&path));
+                    ScanError::Unreadable { path: path.display().to_string(), source }
+                });
             }
+            let own = &mut worker.tasks;
             if own.is_empty() {
                 self.shared.lock().unwrap_or_else(PoisonError::into_inner).busy -= 1;
                 self.more.notify_all();
@@ -197,7 +203,7 @@ impl Walk<'_> {
                 self.more.notify_all();
             }
         }
-        outcome.map(|()| part)
+        outcome.map(|()| worker.part)
     }
 
     /// Whether the time is up: then the findings are incomplete and are discarded.
@@ -244,14 +250,8 @@ impl Walk<'_> {
         }
     }
 
-    fn visit(
-        &self,
-        task: Task,
-        opener: &mut FolderOpener<'_>,
-        part: &mut Part,
-        below: &mut Vec<Task>,
-        blobs: &Blobs,
-    ) -> io::Result<()> {
+    fn visit(&self, task: Task, worker: &mut Worker<'_>, blobs: &Blobs<'_>) -> io::Result<()> {
+        let Worker { part, tasks: below, opener } = worker;
         let known = self.before.folder(&task.path);
         let read = opener.folder(&task.path, Access::Read).and_then(|folder| {
             let own = stat_open(&folder)?;
@@ -338,9 +338,10 @@ impl Walk<'_> {
         for folder in unread.into_iter().rev() {
             let rules = match opener.folder(folder, Access::Reach) {
                 Ok(opened) => {
-                    let repository = stat(&opened, b".git").is_ok_and(|seen| seen.is_some());
-                    let distrusted = self.distrusted;
-                    Rules::read(above.as_ref(), folder, &opened, repository, distrusted, |_| true)
+                    let has = |name: &[u8]| {
+                        name != b".git" || stat(&opened, name).is_ok_and(|seen| seen.is_some())
+                    };
+                    Rules::read(above.as_ref(), folder, &opened, self.distrusted, has)
                 }
                 Err(_) => above.unwrap_or_else(Rules::none),
             };

@@ -4,11 +4,11 @@
 use rusqlite::Connection;
 
 use super::cached_head::CachedHead;
-use super::last_saved::{MOST_SAVED, SavedValues};
 use super::ledger;
 use super::lookup::{branch_of, named, newest_on, record_at};
 use super::rows::{self, BranchRow, ExecutionRow, Lineage, RowError, StepRow};
 use super::tree::{self, Body, NewNodes, Pieces, SavedValue};
+use super::value_cache::{MOST_SAVED, SavedValues};
 use super::write_queue::Writer;
 use crate::blob::Digest;
 use crate::id::SessionId;

@@ -11,14 +11,14 @@
 //! whatever was saved before. `docs/design/store-format.md` describes every byte.
 
 mod pieces;
-mod plain;
+mod inline_value;
 mod read;
 
 use serde_json::Value;
 
+use self::inline_value::push_if_short;
 use self::pieces::add_node;
 pub(crate) use self::pieces::{Body, NewNodes, Part, Pieces};
-use self::plain::plain_bytes;
 pub(crate) use self::read::{Fetch, Node, TreeError, parts_of, read, unpack, verify};
 use super::StateError;
 use crate::sqlite::varint::push_varint;
@@ -135,7 +135,7 @@ impl SavedValue {
             }
             (Self::Plain(bytes), other) => {
                 let mut plain = Vec::new();
-                plain_bytes(other, 0, &mut plain) && **bytes == *plain
+                push_if_short(other, 0, &mut plain) && **bytes == *plain
             }
             _ => false,
         }
@@ -150,7 +150,7 @@ impl SavedValue {
         nodes: &mut NewNodes,
     ) -> Result<bool, StateError> {
         nodes.scratch.clear();
-        if plain_bytes(value, path.depth, &mut nodes.scratch) {
+        if push_if_short(value, path.depth, &mut nodes.scratch) {
             let is_same = matches!(self, Self::Plain(bytes) if **bytes == *nodes.scratch);
             if !is_same {
                 *self = Self::Plain(nodes.scratch.as_slice().into());

@@ -119,7 +119,7 @@ impl Ticket {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct JobQueue {
     waiting: Vec<Job>,
     /// Whether a thread leads.
     is_led: bool,
@@ -135,7 +135,7 @@ const PATIENCE: Duration = Duration::from_micros(100);
 
 #[derive(Default)]
 pub(super) struct WriteQueue {
-    queue: Mutex<Waiting>,
+    queue: Mutex<JobQueue>,
     writer: Mutex<Option<Writer>>,
 }
 

@@ -282,7 +282,7 @@ impl Worker {
         enforce_point_cap(&mut self.place);
         let workspace = &self.place.workspace;
         let executions = execution_rows(workspace)?;
-        let can_undo = !workspace.store.rewinds()?.is_empty();
+        let can_undo = !workspace.store.rewind_headers()?.is_empty();
         let open = open.map(|name| self.find_point(name)).transpose()?;
         let points = point_rows(workspace, Some(&self.session), open, &mut self.counts)?;
         let open = open.map(|point| point.to_string());

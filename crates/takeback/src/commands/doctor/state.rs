@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use takeback_core::Inbox;
-use takeback_store::{PointKind, RewindState, StoreError};
+use takeback_store::{PointKind, StoreError};
 
 use super::{Finding, Health};
 use crate::commands::disk_limits;
@@ -175,7 +175,7 @@ fn look(location: &Location, folder: &Path) -> Result<Vec<Finding>, StoreError> 
     let scanned = store.last_scan()?.map(|at| format!(", scanned {}", ago(at, now())));
     let what = format!("{root}: {}, {size}{}", count(listed, "point"), scanned.unwrap_or_default());
     let mut told = vec![Finding::new(Health::Good, what)];
-    if store.rewinds()?.iter().any(|rewind| rewind.state == RewindState::Open) {
+    if !store.open_rewinds()?.is_empty() {
         let what = format!("a rewind in {root} was interrupted, or is still running");
         told.push(Finding::new(Health::Warning, what).next("`takeback recover` finishes it."));
     }

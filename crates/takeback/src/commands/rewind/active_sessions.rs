@@ -1,5 +1,7 @@
 //! Finds agents that are working while their files are taken back.
 
+use std::collections::HashMap;
+
 use takeback_core::process;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_store::{Call, CallState, Session, SessionId, Store, StoreError, Timestamp};
@@ -32,9 +34,16 @@ pub(crate) fn active_sessions(
     let since = Timestamp(now().0 - RECENT_MS);
     let calls = store.calls_since(since)?;
     let mut at_work = Vec::new();
-    for session in store.sessions()? {
+    let sessions = store.sessions()?;
+    // A subagent's work counts for its parent session.
+    let wholes: HashMap<&SessionId, &SessionId> =
+        sessions.iter().filter_map(|session| Some((&session.id, session.whole()?))).collect();
+    for session in &sessions {
         if session.ended_at.is_none() && session.whole().is_none() {
-            at_work.extend(of_session(store, &session, &calls, since)?);
+            let whole = |call: &Call| wholes.get(&call.session).copied();
+            let is_own = |call: &&Call| whole(call).unwrap_or(&call.session) == &session.id;
+            let calls: Vec<&Call> = calls.iter().filter(is_own).collect();
+            at_work.extend(of_session(store, session, &calls, since)?);
         }
     }
     Ok(at_work)
@@ -43,7 +52,7 @@ pub(crate) fn active_sessions(
 fn of_session(
     store: &dyn Store,
     session: &Session,
-    calls: &[Call],
+    calls: &[&Call],
     since: Timestamp,
 ) -> Result<Option<ActiveSession>, StoreError> {
     let is_alive = session.owner.map(process::is_alive);
@@ -51,12 +60,6 @@ fn of_session(
         Some(turn) if is_alive != Some(false) => store.turn(turn)?,
         _ => None,
     };
-    // A subagent's work counts for its parent session.
-    let is_own = |call: &&Call| {
-        let rest = call.session.0.strip_prefix(&session.id.0);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    let calls: Vec<&Call> = calls.iter().filter(is_own).collect();
     let open = calls.iter().find(|call| call.state == CallState::Open && is_alive == Some(true));
     let times = calls.iter().flat_map(|call| [Some(call.opened_at), call.closed_at]).flatten();
     let last_event = times.chain(turn.as_ref().map(|turn| turn.opened_at)).max();

@@ -446,7 +446,7 @@ impl Reader<'_> {
             }
             tag @ (TEXT_TREE | LIST_TREE | MAP_TREE) => {
                 let depth = self.byte()?;
-                self.verify_branches(tag, depth, hasher, fetch, known)?;
+                self.verify_branches(Level { tag, depth }, hasher, fetch, known)?;
             }
             _ => return Err(TreeError::Bytes("a value in it is of no known kind").into()),
         }
@@ -455,8 +455,7 @@ impl Reader<'_> {
 
     fn verify_branches<F: Fetch>(
         &mut self,
-        tag: u8,
-        depth: u8,
+        level: Level,
         hasher: &mut blake3::Hasher,
         fetch: &mut F,
         known: &mut HashMap<u64, Digest>,
@@ -466,7 +465,7 @@ impl Reader<'_> {
             let digest = match known.get(&number) {
                 Some(digest) => *digest,
                 None => {
-                    let digest = verified_node(number, tag, depth, fetch, known)?;
+                    let digest = verified_node(number, level, fetch, known)?;
                     known.insert(number, digest);
                     digest
                 }
@@ -479,10 +478,16 @@ impl Reader<'_> {
     }
 }
 
-fn verified_node<F: Fetch>(
-    number: u64,
+/// The nodes of one kind of tree, this many nodes above its leaves.
+#[derive(Clone, Copy)]
+struct Level {
     tag: u8,
     depth: u8,
+}
+
+fn verified_node<F: Fetch>(
+    number: u64,
+    Level { tag, depth }: Level,
     fetch: &mut F,
     known: &mut HashMap<u64, Digest>,
 ) -> Result<Digest, F::Error> {
@@ -490,7 +495,7 @@ fn verified_node<F: Fetch>(
     let mut below = Reader::new(&body, number);
     let mut own = blake3::Hasher::new();
     if depth > 0 {
-        below.verify_branches(tag, depth - 1, &mut own, fetch, known)?;
+        below.verify_branches(Level { tag, depth: depth - 1 }, &mut own, fetch, known)?;
     } else if tag == TEXT_TREE {
         below.at = body.len();
     } else {

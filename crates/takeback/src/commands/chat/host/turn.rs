@@ -3,12 +3,12 @@
 
 use serde_json::Value;
 use takeback_agents::{ChatEvent, Checkpoint, PromptPoint, TurnResult, checkpoint_description};
+use takeback_core::system_random;
 use takeback_tui::{Activity, Item, Question, Tone};
 
 use super::undo::RecallReason;
 use super::{Host, Prompt};
 use crate::commands::chat::worker::Job;
-use crate::place::random;
 use crate::time::{clock, now};
 
 impl Host {
@@ -164,7 +164,7 @@ impl Host {
 }
 
 fn new_message_id() -> String {
-    let random = uuid::Uuid::from_u64_pair(random(), random());
+    let random = uuid::Uuid::from_u64_pair(system_random(), system_random());
     uuid::Builder::from_bytes(*random.as_bytes())
         .with_version(uuid::Version::Random)
         .with_variant(uuid::Variant::RFC4122)

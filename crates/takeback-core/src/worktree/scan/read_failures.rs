@@ -166,7 +166,7 @@ impl Scan {
 }
 
 /// Whether a parent of a path is among `folders`.
-fn is_below_one(path: &[u8], folders: &impl Contains) -> bool {
+fn is_below_one(path: &[u8], folders: &impl FolderSet) -> bool {
     let mut path = path;
     while !path.is_empty() {
         path = parent(path);
@@ -177,17 +177,17 @@ fn is_below_one(path: &[u8], folders: &impl Contains) -> bool {
     false
 }
 
-trait Contains {
+trait FolderSet {
     fn holds(&self, path: &[u8]) -> bool;
 }
 
-impl Contains for BTreeSet<Vec<u8>> {
+impl FolderSet for BTreeSet<Vec<u8>> {
     fn holds(&self, path: &[u8]) -> bool {
         self.contains(path)
     }
 }
 
-impl Contains for BTreeMap<Vec<u8>, usize> {
+impl FolderSet for BTreeMap<Vec<u8>, usize> {
     fn holds(&self, path: &[u8]) -> bool {
         self.contains_key(path)
     }

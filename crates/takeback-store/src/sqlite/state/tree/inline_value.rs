@@ -6,7 +6,7 @@ use super::{DEEPEST, FALSE, FLOAT, INLINE, LIST, MAP, NEGATIVE, NULL, TEXT, TRUE
 use crate::sqlite::varint::push_varint;
 
 /// Writes a value inline if it is short and not nested too deeply; returns whether it did.
-pub(super) fn plain_bytes(value: &Value, depth: usize, out: &mut Vec<u8>) -> bool {
+pub(super) fn push_if_short(value: &Value, depth: usize, out: &mut Vec<u8>) -> bool {
     if depth > DEEPEST {
         return false;
     }
@@ -25,7 +25,7 @@ pub(super) fn plain_bytes(value: &Value, depth: usize, out: &mut Vec<u8>) -> boo
         Value::Array(items) => {
             out.push(LIST);
             push_varint(out, items.len() as u64);
-            if !items.iter().all(|item| plain_bytes(item, depth + 1, out)) {
+            if !items.iter().all(|item| push_if_short(item, depth + 1, out)) {
                 return false;
             }
         }
@@ -44,7 +44,7 @@ pub(super) fn plain_bytes(value: &Value, depth: usize, out: &mut Vec<u8>) -> boo
                     return false;
                 }
                 push_text(out, key);
-                if !plain_bytes(item, depth + 1, out) {
+                if !push_if_short(item, depth + 1, out) {
                     return false;
                 }
             }

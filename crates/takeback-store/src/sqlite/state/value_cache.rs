@@ -5,7 +5,7 @@ use crate::state::ExecutionId;
 
 /// The values last saved, for the most recently used executions.
 #[derive(Debug, Default)]
-pub(super) struct LastSaved {
+pub(super) struct ValueCache {
     /// The most recently used one is last.
     kept: Vec<(ExecutionId, SavedValues)>,
 }
@@ -22,7 +22,7 @@ pub(super) struct SavedValues {
     pub(super) footprint: usize,
 }
 
-impl LastSaved {
+impl ValueCache {
     pub(super) fn take(&mut self, execution: &ExecutionId) -> SavedValues {
         let at = self.kept.iter().position(|(id, _)| id == execution);
         at.map(|at| self.kept.remove(at).1).unwrap_or_default()
