@@ -272,8 +272,8 @@ fn steps_of(record: &RewindRecord, paths: &BTreeSet<WorkPath>) -> Vec<(RewindId,
 }
 
 fn scrubbed(record: RewindRecord, scrubber: &Scrubber) -> Option<Write> {
-    let plan = scrubber.json(&record.plan);
-    let receipt = record.receipt.as_deref().and_then(|receipt| scrubber.json(receipt));
+    let plan = scrubber.plan(&record.plan);
+    let receipt = record.receipt.as_deref().and_then(|receipt| scrubber.receipt(receipt));
     if plan.is_none() && receipt.is_none() {
         return None;
     }
