@@ -333,9 +333,9 @@ impl From<RewindError> for CommandError {
                     (RewindError::Stage(StageError::InTheWay), _) => Some("Move it aside."),
                     _ => None,
                 };
-                let mut told = Self::new(Kind::Error, error).hint("Nothing was changed.");
-                told.hints.extend(hint.map(str::to_owned));
-                told
+                let mut refusal = Self::new(Kind::Error, error).hint("Nothing was changed.");
+                refusal.hints.extend(hint.map(str::to_owned));
+                refusal
             }
             RewindError::Waiting { .. } => Self::new(Kind::Error, error).hint(
                 "Fix the disk, then run `takeback recover` to continue the rewind. The next \
