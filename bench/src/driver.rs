@@ -1,6 +1,6 @@
 //! The tools that are measured, one file each.
 
-pub(crate) mod empty;
+pub(crate) mod empty_program;
 pub(crate) mod git;
 pub(crate) mod jj;
 pub(crate) mod langgraph;
@@ -78,21 +78,21 @@ pub(crate) trait Driver {
     fn reset(&mut self) -> Result<()>;
 
     /// Stores the tree as it is. The first time after [`Driver::reset`] also creates the store.
-    fn snapshot(&mut self) -> Result<Cost>;
+    fn make_point(&mut self) -> Result<Cost>;
 
-    /// Files in the last snapshot, which must be the first.
+    /// Files in the last point, which must be the first.
     fn files(&mut self) -> Result<usize>;
 
-    /// Paths in which the last snapshot differs from the one before.
+    /// Paths in which the last point differs from the one before.
     fn changed(&mut self) -> Result<usize>;
 
     /// Makes the edits and stores them.
     fn store_edits(&mut self, edits: &Edits) -> Result<()> {
         edits.make()?;
-        self.snapshot().map(drop)
+        self.make_point().map(drop)
     }
 
-    /// Makes the edits after the last snapshot and goes back to it. Only going back is measured.
+    /// Makes the edits after the last point and goes back to it. Only going back is measured.
     fn rewind(&mut self, edits: &Edits, source: EditSource) -> Result<Cost>;
 
     /// Reclaims space, as the tool does when it has time.

@@ -31,7 +31,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    capture, fidelity, growth, hooks, ignored, line, points, scale, screen, snapshot, state, watch,
+    capture, fidelity, growth, hooks, ignored_folder, line, points, scale, screen, state, trees,
+    watch,
 };
 use crate::driver::opencode;
 use crate::results::{Results, ResultsArgs};
@@ -49,8 +50,6 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Snapshots and rewinds of real trees, next to git, opencode's commands, jj and restic
-    Snapshot(snapshot::Args),
     /// Saving a file before an edit, next to an empty process and to copying the file
     Capture(capture::Args),
     /// What each tool restores exactly, next to git and restic
@@ -59,8 +58,8 @@ enum Command {
     Growth(growth::Args),
     /// What one hook costs, next to an empty hook or to another build of Takeback
     Hooks(hooks::Args),
-    /// An unchanged checkpoint with an ignored folder, next to one without
-    Ignored(ignored::Args),
+    /// A point of an unchanged tree with an ignored folder, next to one without
+    IgnoredFolder(ignored_folder::Args),
     /// `takeback status --line`, next to an empty process
     Line(line::Args),
     /// A workspace with many points, next to one with few
@@ -71,7 +70,9 @@ enum Command {
     Screen(screen::Args),
     /// The state store, next to langgraph-checkpoint-sqlite and plain SQLite
     State(state::Args),
-    /// An unchanged snapshot with the watcher, next to `stat` of every file
+    /// Points and rewinds of real trees, next to git, opencode's commands, jj and restic
+    Trees(trees::Args),
+    /// A point of an unchanged tree with the watcher, next to `stat` of every file
     Watch(watch::Args),
 }
 
@@ -93,17 +94,17 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<()> {
     let results = Results::new(arguments.results)?;
     match arguments.command {
-        Command::Snapshot(args) => snapshot::run(&args, &results),
         Command::Capture(args) => capture::run(&args, &results),
         Command::Fidelity => fidelity::run(),
         Command::Growth(args) => growth::run(&args, &results),
         Command::Hooks(args) => hooks::run(&args, &results),
-        Command::Ignored(args) => ignored::run(&args, &results),
+        Command::IgnoredFolder(args) => ignored_folder::run(&args, &results),
         Command::Line(args) => line::run(&args, &results),
         Command::Points(args) => points::run(&args, &results),
         Command::Scale(args) => scale::run(&args, &results),
         Command::Screen(args) => screen::run(&args, &results),
         Command::State(args) => state::run(&args, &results),
+        Command::Trees(args) => trees::run(&args, &results),
         Command::Watch(args) => watch::run(&args, &results),
     }
 }

@@ -11,7 +11,7 @@ use takeback_core::{CallTargets, Workspace};
 use takeback_store::{Durability, Log as _, SqliteStore};
 
 use crate::Result;
-use crate::driver::empty::Empty;
+use crate::driver::empty_program::EmptyProgram;
 use crate::driver::library::{Agent, open_with_store};
 use crate::driver::takeback::{Takeback, build};
 use crate::measure::timed;
@@ -48,7 +48,7 @@ fn as_process(rounds: usize) -> Result<Vec<Row>> {
     const AFTER: &str = r#"{"event":"after_tool","session":"bench","call":"c"}"#;
     let scratch = Scratch::new()?;
     let edited = lay_out(&scratch)?;
-    let empty = Empty::build(scratch.path())?.commands(&scratch.project());
+    let empty = EmptyProgram::build(scratch.path())?.commands(&scratch.project());
     let takeback = Takeback::in_scratch(&build(scratch.path())?, &scratch);
     takeback.run(&["record"]).time(r#"{"event":"session_start","session":"bench"}"#)?;
     takeback.run(&["record"]).time(r#"{"event":"prompt","session":"bench","text":"Go on."}"#)?;

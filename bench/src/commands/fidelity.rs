@@ -1,6 +1,6 @@
 //! What each tool restores exactly: Takeback next to a shadow git repository and restic.
 //!
-//! Each tool gets the same tree and takes its snapshot, the same script damages the tree, and the tool
+//! Each tool gets the same tree and saves it, the same script damages the tree, and the tool
 //! restores it. Fails if Takeback does not restore everything.
 
 mod tree;
@@ -38,9 +38,9 @@ pub(crate) fn run() -> Result<()> {
         measure("git", "git", "--version", |site| {
             let mut git = ShadowGit::new(site);
             git.reset()?;
-            let snapshot = git.write_tree()?;
+            let tree = git.write_tree()?;
             damage(&site.tree)?;
-            Ok(Box::new(move || git.restore_tree(&snapshot)))
+            Ok(Box::new(move || git.restore_tree(&tree)))
         })?,
     ];
     if version("restic", "version").is_some() {
@@ -64,7 +64,7 @@ pub(crate) fn run() -> Result<()> {
 
 type Restore = Box<dyn FnOnce() -> Result<()>>;
 
-/// `work` takes a snapshot and damages the tree; what it answers restores the tree.
+/// `work` saves the tree and damages it; what it answers restores the tree.
 fn measure(
     name: &str,
     program: &str,

@@ -1,4 +1,4 @@
-//! Growth of the store, next to a shadow git and restic: a first snapshot of a real tree, then a hundred
+//! Growth of the store, next to a shadow git and restic: a first point of a real tree, then a hundred
 //! points of three small edits each.
 //!
 //! Sizes are blocks on disk, as `du` counts them.
@@ -89,7 +89,7 @@ fn measure(
     points: usize,
 ) -> Result<Growth> {
     driver.reset()?;
-    driver.snapshot()?;
+    driver.make_point()?;
     let first = parts(driver.store())?;
     for point in 1..=points {
         let at = |n| (point * EDITS_PER_POINT + n) * 7 % edited.len();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::Result;
-use crate::driver::empty::Empty;
+use crate::driver::empty_program::EmptyProgram;
 use crate::driver::takeback::{Takeback, build, copy_program};
 use crate::measure::Cost;
 use crate::report::{Goal, Row, comparison};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, results: &Results) -> Result<()> {
 fn next_to_empty(files: usize, rounds: usize) -> Result<Vec<Row>> {
     let scratch = Scratch::new()?;
     let project = Project::new(&scratch, &build(scratch.path())?, files)?;
-    let empty = Empty::build(scratch.path())?;
+    let empty = EmptyProgram::build(scratch.path())?;
     let empty = project.takeback.run_by_shell(empty.program(), "");
     let rounds = Rounds { count: rounds, warm_up: 1, group: 1 };
     let mut times = rounds.run(STEPS.len(), |step, round| match STEPS[step] {

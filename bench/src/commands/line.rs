@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use crate::Result;
-use crate::driver::empty::Empty;
+use crate::driver::empty_program::EmptyProgram;
 use crate::driver::takeback::{Takeback, build};
 use crate::report::{Row, comparison};
 use crate::results::Results;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, results: &Results) -> Result<()> {
             "`status --line`, two folders below the root",
             Takeback::new(&program, &below, &home).run(&status),
         ),
-        ("", Empty::build(scratch.path())?.commands(&project)),
+        ("", EmptyProgram::build(scratch.path())?.commands(&project)),
     ];
     let rounds = Rounds { count: args.rounds, warm_up: 1, group: cases.len() };
     let mut times = rounds.run(cases.len(), |case, _| Ok(cases[case].1.time("")?.wall_ms))?;

@@ -1,4 +1,4 @@
-//! Very large trees and files: how long a snapshot takes, and above all how much memory.
+//! Very large trees and files: how long a point takes, and above all how much memory.
 //!
 //! Half a million files, a hundred thousand in one folder, a file of 2 GB with a hole in it, one of
 //! 300 MB without, a tree that changes while it is read, and previews of large rewinds. There are no
@@ -40,27 +40,27 @@ pub(crate) fn run(args: &Args, results: &Results) -> Result<()> {
     let scaled = |number: u32| ((f64::from(number) * args.scale) as usize).max(1);
     let programs = Scratch::new()?;
     let bench = Scale { takeback: build(programs.path())? };
-    let snapshots = [
-        bench.snapshots("files in folders of 50", scaled(500_000), |root, files| {
+    let points = [
+        bench.points("files in folders of 50", scaled(500_000), |root, files| {
             fill(root, files, PER_FOLDER)
         })?,
-        bench.snapshots("files in one folder", scaled(100_000), |root, files| {
+        bench.points("files in one folder", scaled(100_000), |root, files| {
             fill(root, files, files)
         })?,
-        bench.snapshots("MB in one file, a hole except its ends", scaled(2_000), |root, mb| {
+        bench.points("MB in one file, a hole except its ends", scaled(2_000), |root, mb| {
             let file = File::create(root.join("large"))?;
             file.write_all_at(b"begin", 0)?;
             Ok(file.write_all_at(b"end", u64::try_from(mb)? << 20)?)
         })?,
-        bench.snapshots("MB in one file that does not compress", scaled(300), |root, mb| {
+        bench.points("MB in one file that does not compress", scaled(300), |root, mb| {
             let mut file = File::create(root.join("dense"))?;
             (0..mb).try_for_each(|n| Ok(file.write_all(&noise(1 << 20, u64::try_from(n)?))?))
         })?,
         bench.changing_tree(scaled(20_000))?,
     ];
-    let head = ["", "first snapshot:", "peak memory:", "again, unchanged:", "peak memory:"];
+    let head = ["", "first point:", "peak memory:", "again, unchanged:", "peak memory:"];
     let mut table = Table::new(head);
-    for (name, [first, again]) in &snapshots {
+    for (name, [first, again]) in &points {
         table.add([name.clone(), seconds(first), peak(first), seconds(again), peak(again)]);
     }
     println!("{table}");
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, results: &Results) -> Result<()> {
         table.add([format!("{files} files"), seconds(cost), peak(cost)]);
     }
     println!("{table}");
-    let measured: Value = json!({ "snapshots": snapshots, "previews": previews });
+    let measured: Value = json!({ "points": points, "previews": previews });
     results.finish("scale", measured).map(drop)
 }
 
@@ -81,7 +81,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn snapshots(
+    fn points(
         &self,
         what: &str,
         size: usize,
@@ -93,7 +93,7 @@ impl Scale {
         Ok((format!("{size} {what}"), [checkpoint.measure()?, checkpoint.measure()?]))
     }
 
-    /// Another thread writes all the time. Once it stops, the next snapshot must have everything.
+    /// Another thread writes all the time. Once it stops, the next point must have everything.
     fn changing_tree(&self, files: usize) -> Result<(String, [Cost; 2])> {
         let scratch = Scratch::new()?;
         let root = scratch.project();
@@ -118,7 +118,7 @@ impl Scale {
         let costs = [during?, checkpoint.measure()?];
         match look_around(&mut open(&scratch)?)?.recorded.changes {
             0 => Ok((format!("{files} files, {} written during the scan", writes?), costs)),
-            missed => Err(format!("the snapshot missed {missed} changes").into()),
+            missed => Err(format!("the point missed {missed} changes").into()),
         }
     }
 

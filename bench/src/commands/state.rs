@@ -5,7 +5,7 @@
 
 mod agent;
 mod cases;
-mod small;
+mod small_states;
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ pub(crate) struct Args {
 }
 
 #[derive(serde::Serialize)]
-struct Measured {
+struct Measurements {
     peer: Option<Versions>,
     sqlite: &'static str,
     /// Of a write of 4 KB at the end of a file, by round.
@@ -73,6 +73,6 @@ pub(crate) fn run(args: &Args, results: &Results) -> Result<()> {
     println!("Text: zstd makes it {alone:.2} times smaller by message, {whole:.2} as a whole.");
     println!("An fsync takes {:.2} ms.\n", median(fsync_ms.iter().copied()));
     println!("{}", comparison("case", &rows));
-    let measured = Measured { peer: versions, sqlite, fsync_ms, compression, rows };
+    let measured = Measurements { peer: versions, sqlite, fsync_ms, compression, rows };
     results.finish("state", measured).map(drop)
 }

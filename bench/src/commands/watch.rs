@@ -1,4 +1,4 @@
-//! A snapshot of an unchanged tree with the watcher, in process and asked of `takeback serve --watch`,
+//! A point of an unchanged tree with the watcher, in process and asked of `takeback serve --watch`,
 //! next to `stat` of every file on all cores.
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -58,8 +58,8 @@ pub(crate) fn run(args: &Args, results: &Results) -> Result<()> {
     }
     let row = |name: &str, case: usize| Row::new(name, &times[case], "the floor", &times[0]);
     let rows = [
-        row("snapshot without a watcher, in process", 1),
-        row("snapshot with a watcher, in process", 2).goal(GOAL),
+        row("point without a watcher, in process", 1),
+        row("point with a watcher, in process", 2).goal(GOAL),
         row("`checkpoint:create` of `serve --watch`, round trip", 3).goal(GOAL),
     ];
     let title = format!("{} files, {} rounds", corpus.paths.len(), args.rounds);

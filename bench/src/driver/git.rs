@@ -53,7 +53,7 @@ impl Driver for ShadowGit {
         create(&self.store, &self.tree)
     }
 
-    fn snapshot(&mut self) -> Result<Cost> {
+    fn make_point(&mut self) -> Result<Cost> {
         let commit = ["commit", "-q", "--no-verify", "--allow-empty", "-m", "point"];
         self.git().run(&["add", "-A"]).run(&commit).measure()
     }

@@ -55,7 +55,7 @@ impl Driver for Jj {
         text_of("git", &["init", "-q", "--bare", &commits.to_string_lossy()]).map(drop)
     }
 
-    fn snapshot(&mut self) -> Result<Cost> {
+    fn make_point(&mut self) -> Result<Cost> {
         if std::mem::replace(&mut self.is_created, true) {
             return self.jj(&["--quiet", "util", "snapshot"]).measure();
         }

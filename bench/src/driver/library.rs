@@ -62,7 +62,7 @@ impl Driver for Library {
         make_empty(&self.store)
     }
 
-    fn snapshot(&mut self) -> Result<Cost> {
+    fn make_point(&mut self) -> Result<Cost> {
         let ((workspace, recorded), cost) = inside(|| {
             let mut workspace = self.open()?;
             let recorded = checkpoint(&mut workspace, None)?;
@@ -83,7 +83,7 @@ impl Driver for Library {
     fn store_edits(&mut self, edits: &Edits) -> Result<()> {
         if self.mode != Mode::AgentTurns {
             edits.make()?;
-            return self.snapshot().map(drop);
+            return self.make_point().map(drop);
         }
         let session = SessionId::from("0f7c1c9e-5a0b-4f0e-9d0a-6a1d2c3b4e5f");
         let record =

@@ -60,7 +60,7 @@ impl Driver for Opencode {
         create(&self.store, &self.tree)
     }
 
-    fn snapshot(&mut self) -> Result<Cost> {
+    fn make_point(&mut self) -> Result<Cost> {
         let is_first = self.trees.is_empty();
         let (cost, tree) = self.measure(Work::Track { is_first })?;
         self.trees.push(tree);
@@ -82,7 +82,7 @@ impl Driver for Opencode {
     fn rewind(&mut self, edits: &Edits, _: EditSource) -> Result<Cost> {
         let to = self.last()?.to_owned();
         edits.make()?;
-        self.snapshot()?;
+        self.make_point()?;
         let touched = self.git(&["diff-tree", "-r", "-z", "--name-only", &to, self.last()?]);
         let files = touched.text()?.split_terminator('\0').map(str::to_owned).collect();
         let (cost, _) = self.measure(Work::Revert { to, files })?;
@@ -103,7 +103,7 @@ struct Request {
 
 #[derive(Serialize, Deserialize)]
 enum Work {
-    /// Passing a hundred thousand paths to `add` takes longer than minutes: the first snapshot passes
+    /// Passing a hundred thousand paths to `add` takes longer than minutes: the first one passes
     /// the folder, as opencode's forks do.
     Track {
         is_first: bool,

@@ -14,7 +14,7 @@ pub(crate) struct Restic {
     repository: PathBuf,
 }
 
-const ONLY_SNAPSHOTS: &str = "only snapshots of restic are measured";
+const ONLY_BACKUPS: &str = "only backups of restic are measured";
 
 impl Restic {
     pub(crate) fn new(site: &WorkFolders) -> Self {
@@ -43,7 +43,7 @@ impl Driver for Restic {
         self.restic(&["init", "-q"]).output().map(drop)
     }
 
-    fn snapshot(&mut self) -> Result<Cost> {
+    fn make_point(&mut self) -> Result<Cost> {
         self.restic(&["backup", "-q", "--exclude", ".git", "--exclude", ".jj", "."]).measure()
     }
 
@@ -53,11 +53,11 @@ impl Driver for Restic {
     }
 
     fn changed(&mut self) -> Result<usize> {
-        Err(ONLY_SNAPSHOTS.into())
+        Err(ONLY_BACKUPS.into())
     }
 
     fn rewind(&mut self, _: &Edits, _: EditSource) -> Result<Cost> {
-        Err(ONLY_SNAPSHOTS.into())
+        Err(ONLY_BACKUPS.into())
     }
 
     fn clean_up(&mut self) -> Result<()> {

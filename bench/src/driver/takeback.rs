@@ -92,7 +92,7 @@ impl Driver for Takeback {
         make_empty(&self.home)
     }
 
-    fn snapshot(&mut self) -> Result<Cost> {
+    fn make_point(&mut self) -> Result<Cost> {
         let (cost, answer) = self.run(&["checkpoint", "--json"]).measure_output()?;
         self.last = Some(serde_json::from_str(&answer)?);
         Ok(cost)

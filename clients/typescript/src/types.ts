@@ -274,7 +274,7 @@ export interface FileDiff {
 }
 
 /** Files first seen after the point, by folder: new in an ignored folder, or not covered before. A rewind keeps them. */
-export interface FirstSeen {
+export interface FirstSighting {
   /** The path, with `/` between names. */
   filePath: string;
   /** How many files were first seen in the folder; 0 for a file. */
@@ -428,7 +428,7 @@ export interface PreviewAnswer {
   /** Files left as they are because they are not the agent's. */
   keptFiles: Note[];
   /** Files first seen since the point; they are kept. */
-  firstSeen: FirstSeen[];
+  firstSeen: FirstSighting[];
   /** Files in which the agent's and other changes overlap; they are kept. */
   conflicts: Note[];
   /** Files whose author is unclear; they are kept. */
@@ -484,7 +484,7 @@ export interface Receipt {
   /** Files left as they are because they are not the agent's. */
   keptFiles: Note[];
   /** Files first seen since the point; they are kept. */
-  firstSeen: FirstSeen[];
+  firstSeen: FirstSighting[];
   /** Files in which the agent's and other changes overlap; they are kept. */
   conflicts: Note[];
   /** Files whose author is unclear; they are kept. */

@@ -102,8 +102,8 @@ impl Recording {
     /// Records the current files. Durable when this returns; the turn stays open.
     pub(crate) fn scan(&mut self) {
         if self.recording {
-            let surveyed = look_around(&mut self.workspace);
-            self.report_problems(surveyed.map(|surveyed| surveyed.recorded));
+            let scanned = look_around(&mut self.workspace);
+            self.report_problems(scanned.map(|scanned| scanned.recorded));
         }
     }
 
@@ -183,7 +183,7 @@ mod tests {
         reason = "it damages the folder that the recorder writes to"
     )]
     fn a_recording_error_is_reported_once_per_turn_with_its_cause() {
-        let (sandbox, (say, said)) = (Sandbox::new(), mpsc::channel());
+        let (sandbox, (say, events)) = (Sandbox::new(), mpsc::channel());
         let mut recording = Recording::from(Capture {
             workspace: sandbox.another_process(),
             session: SessionId::from("s"),
@@ -205,7 +205,10 @@ mod tests {
         );
         for _ in 0..2 {
             turn(&mut recording);
-            assert_eq!(said.try_iter().collect::<Vec<_>>(), [ChatEvent::NotRecorded(why.clone())]);
+            assert_eq!(
+                events.try_iter().collect::<Vec<_>>(),
+                [ChatEvent::NotRecorded(why.clone())]
+            );
         }
     }
 }

@@ -212,7 +212,7 @@ pub struct TrustCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::agent_named;
+    use crate::agents::AGENTS;
 
     #[test]
     fn every_agent_has_its_file() {
@@ -223,6 +223,7 @@ mod tests {
                     ("CLAUDE_CONFIG_DIR", "/c"),
                     ("CODEX_HOME", "/x"),
                     ("COPILOT_HOME", "/p"),
+                    ("PI_CODING_AGENT_DIR", "/i"),
                     ("XDG_CONFIG_HOME", "/xdg"),
                 ];
                 let found = folders.into_iter().find(|(variable, _)| *variable == name);
@@ -252,9 +253,16 @@ mod tests {
                 "/p/hooks/takeback.json",
                 ".github/hooks/takeback.json",
             ),
+            (
+                "pi",
+                ".pi/agent/extensions/takeback.js",
+                "/i/extensions/takeback.js",
+                ".pi/extensions/takeback.js",
+            ),
         ];
-        for (name, user, by_variable, project) in rows {
-            let agent = agent_named(name).unwrap();
+        for agent in AGENTS {
+            let row = rows.iter().find(|(name, ..)| *name == agent.name);
+            let (_, user, by_variable, project) = row.expect("a row for every agent");
             let file = |scope, homes| agent.hooks_file(scope, homes, Path::new("/w"));
             assert_eq!(file(HookScope::User, &homes), Path::new("/u").join(user));
             assert_eq!(file(HookScope::User, &moved), Path::new(by_variable));

@@ -45,7 +45,7 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct FirstSeen {
+pub struct FirstSighting {
     /// The folder or file.
     #[serde(flatten)]
     pub path: FilePath,

@@ -38,8 +38,8 @@ pub use self::agent::{
 };
 pub use self::exchange::{ExportAnswer, ImportAnswer, ImportSkips, ImportedPoint, ImportedSession};
 pub use self::file::{
-    Author, Change, Correction, Entry, Evidence, FileDiff, FilePath, FirstSeen, NotCapturedReason,
-    Note, PathEvidence, Problem, Unreadable, UnreadableKind,
+    Author, Change, Correction, Entry, Evidence, FileDiff, FilePath, FirstSighting,
+    NotCapturedReason, Note, PathEvidence, Problem, Unreadable, UnreadableKind,
 };
 pub use self::point::{
     Call, CheckpointAnswer, DiffAnswer, GitState, LogAnswer, Point, PointBasis, PointKind,
@@ -61,11 +61,11 @@ pub use self::state::{
     StateExportAnswer, StateExportHead, StateForkAnswer, StateListAnswer, WithdrawAnswer,
 };
 pub use self::store::{
-    BackgroundScan, CleanupAnswer, CleanupPreview, ConfigAnswer, DuAnswer, DuPath, ErrorAnswer,
-    ForgetAnswer, HistoryGone, HomeCleanup, HomeCleanupWorkspace, IgnoredFolder, LastPoint,
-    NotCovered, NotCoveredReason, NotWritable, OverLimit, PreciousFiles, PurgeAnswer,
-    RefusedSetting, RelocateAnswer, ServeAnswer, Setting, SettingValue, StatusAnswer,
-    StatusLineAnswer, TooOld, VerifyAnswer, WorkingSession, WorkspaceAnswer, WorkspacesAnswer,
+    BackgroundScan, CleanupAnswer, CleanupPreview, ConfigAnswer, CoverageGap, CoverageGapReason,
+    DuAnswer, DuPath, ErrorAnswer, ForgetAnswer, HomeCleanup, HomeCleanupWorkspace, IgnoredFolder,
+    LastPoint, LostHistory, OverLimit, PreciousFiles, PurgeAnswer, RefusedSetting, RelocateAnswer,
+    ServeAnswer, Setting, SettingValue, StatusAnswer, StatusLineAnswer, VerifyAnswer,
+    VersionMismatch, WorkingSession, WorkspaceAnswer, WorkspacesAnswer, WriteFailure,
 };
 
 /// 16 hexadecimal digits: the id of a point, a turn, a rewind or a copy of a file.

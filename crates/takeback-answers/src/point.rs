@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, FileDiff, FirstSeen, Id, Note, Time, Unreadable};
+use crate::{Change, FileDiff, FirstSighting, Id, Note, Time, Unreadable};
 
 /// `log` and `point:list`: newest first.
 pub type LogAnswer = Vec<Point>;
@@ -171,7 +171,7 @@ pub struct RunAnswer {
     /// Paths whose contents were not captured.
     pub not_captured: Vec<Note>,
     /// Files first seen while it ran.
-    pub first_seen: Vec<FirstSeen>,
+    pub first_seen: Vec<FirstSighting>,
     /// What could not be read.
     pub unreadable: Vec<Unreadable>,
 }

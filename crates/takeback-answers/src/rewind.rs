@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FirstSeen, Id, Note, PathEvidence, Problem, Time};
+use crate::{FirstSighting, Id, Note, PathEvidence, Problem, Time};
 
 /// `rewind`, `undo`, `redo`, `state rollback` and their methods: what was done, verified on disk; in
 /// a dry run, what would be done.
@@ -33,7 +33,7 @@ pub struct Receipt {
     /// Files left as they are because they are not the agent's.
     pub kept_files: Vec<Note>,
     /// Files first seen since the point; they are kept.
-    pub first_seen: Vec<FirstSeen>,
+    pub first_seen: Vec<FirstSighting>,
     /// Files in which the agent's and other changes overlap; they are kept.
     pub conflicts: Vec<Note>,
     /// Files whose author is unclear; they are kept.

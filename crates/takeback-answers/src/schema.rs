@@ -115,11 +115,11 @@ const NOTIFICATIONS: &[Entry] = entries! {
 #[must_use]
 pub fn document() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
-    let mut generator = settings.with_transform(Exact).into_generator();
+    let mut generator = settings.with_transform(ExactSchema).into_generator();
     let mut list = |entries: &[Entry]| -> Map<String, Value> {
         let schemas = entries.iter().map(|(name, schema)| {
             let mut schema = schema(&mut generator);
-            Exact.transform(&mut schema);
+            ExactSchema.transform(&mut schema);
             ((*name).to_owned(), schema.to_value())
         });
         schemas.collect()
@@ -147,9 +147,9 @@ fn one_of(mut schemas: Vec<Schema>) -> Schema {
 /// Says what the derived schema leaves open: objects have no other keys, and an optional key is absent
 /// rather than `null`, unless its field is marked `nullable`. How wide a number is in Rust is left out.
 #[derive(Clone)]
-struct Exact;
+struct ExactSchema;
 
-impl Transform for Exact {
+impl Transform for ExactSchema {
     fn transform(&mut self, schema: &mut Schema) {
         transform_subschemas(self, schema);
         if schema.get("format").is_some_and(|format| format != "date-time") {

@@ -32,11 +32,11 @@ pub struct StatusAnswer {
     /// Whether recording is on.
     pub recording: bool,
     /// Nothing can be recorded.
-    pub not_writable: Option<NotWritable>,
+    pub not_writable: Option<WriteFailure>,
     /// The store that the workspace had before was deleted; reported until `doctor --acknowledge`.
-    pub history_gone: Option<HistoryGone>,
+    pub history_gone: Option<LostHistory>,
     /// An older Takeback, run by a hook within the last week, recorded nothing in this newer store.
-    pub too_old: Option<TooOld>,
+    pub too_old: Option<VersionMismatch>,
     /// Whether another command has the workspace locked.
     pub locked: bool,
     /// Files that did not fit in the time limit are being read in the background.
@@ -73,14 +73,14 @@ pub struct StatusAnswer {
     /// What could not be read; `null` if the tree was not scanned.
     pub unreadable: Option<Vec<Unreadable>>,
     /// What is not recorded; `null` if the tree was not scanned.
-    pub not_covered: Option<Vec<NotCovered>>,
+    pub not_covered: Option<Vec<CoverageGap>>,
 }
 
 /// A folder that cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct NotWritable {
+pub struct WriteFailure {
     /// The folder.
     pub path: String,
     /// Why not.
@@ -91,7 +91,7 @@ pub struct NotWritable {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct HistoryGone {
+pub struct LostHistory {
     /// The root of the workspace.
     pub root: String,
     /// The folder of the lost store.
@@ -106,7 +106,7 @@ pub struct HistoryGone {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct TooOld {
+pub struct VersionMismatch {
     /// When it ran.
     pub at: Time,
     /// Its version.
@@ -178,12 +178,12 @@ pub struct IgnoredFolder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct NotCovered {
+pub struct CoverageGap {
     /// The path.
     #[serde(flatten)]
     pub path: FilePath,
     /// Why not.
-    pub reason: NotCoveredReason,
+    pub reason: CoverageGapReason,
     /// Its size, if it was measured.
     pub size: Option<u64>,
     /// `size` is a lower bound.
@@ -198,7 +198,7 @@ pub struct NotCovered {
     missing_docs,
     reason = "the JSON words are the variants; a comment on each would change the schema"
 )]
-pub enum NotCoveredReason {
+pub enum CoverageGapReason {
     Derived,
     IgnoredFolder,
     IgnoredFile,

@@ -272,12 +272,12 @@ fn steps_of(record: &RewindRecord, paths: &BTreeSet<WorkPath>) -> Vec<(RewindId,
 }
 
 fn scrubbed(record: RewindRecord, scrubber: &Scrubber) -> Option<Write> {
-    let plan = scrubber.json(&record.plan);
-    let receipt = record.receipt.as_deref().and_then(|receipt| scrubber.json(receipt));
+    let plan = scrubber.plan(&record.plan);
+    let receipt = record.receipt.as_deref().and_then(|receipt| scrubber.receipt(receipt));
     if plan.is_none() && receipt.is_none() {
         return None;
     }
-    let plan = plan.map_or(record.plan, Into::into);
+    let plan = plan.unwrap_or(record.plan);
     Some(Write::Rewind(RewindRecord { plan, receipt: receipt.or(record.receipt), ..record }))
 }
 

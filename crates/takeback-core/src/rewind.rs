@@ -47,7 +47,7 @@ pub use self::error::RewindError;
 pub use self::native::{NativeOutcome, NativePath, NativeRestore, NativeSkip};
 pub use self::path_filter::PathFilter;
 pub use self::plan::first_seen::{self, FirstSighting};
-pub(crate) use self::plan::stream::for_each_step;
+pub(crate) use self::plan::stream::{for_each_step, read_plan, write_plan};
 pub use self::plan::{Plan, Step, UnlockedFolder, Verdict};
 pub use self::preview::Preview;
 pub use self::receipt::{

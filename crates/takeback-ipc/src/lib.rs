@@ -23,6 +23,7 @@ pub mod frame;
 pub mod rpc;
 pub mod params;
 pub mod outlet;
+mod platform;
 pub mod connection;
 pub mod socket;
 

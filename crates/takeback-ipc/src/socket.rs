@@ -22,6 +22,7 @@ use takeback_store::disk;
 
 use crate::connection::{Outcome, Transport, serve_until};
 use crate::outlet::Outlet;
+use crate::platform;
 use crate::rpc::{Call, Fault, answer};
 use crate::{Framing, Limits};
 
@@ -283,14 +284,14 @@ where
                     std::thread::sleep(Duration::from_millis(20));
                     return Ok(());
                 };
-                if is_own(&stream) {
+                if platform::is_own(&stream) {
                     turn_away(stream, &no_room(clients));
                 }
                 continue;
             }
             Err(error) => return Err(error),
         };
-        if !is_own(&stream) || stream.set_nonblocking(false).is_err() {
+        if !platform::is_own(&stream) || stream.set_nonblocking(false).is_err() {
             continue;
         }
         if clients.count() >= limits.clients {
@@ -335,19 +336,6 @@ fn serve_one(
         let transport = Transport { reader: stream, writer: stream, hang_up };
         serve_until(&is_over, transport, limits, methods)
     })));
-}
-
-/// Whether the peer is a process of the same user.
-#[cfg(target_os = "linux")]
-fn is_own(stream: &UnixStream) -> bool {
-    let peer = rustix::net::sockopt::socket_peercred(stream);
-    peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
-}
-
-/// Without a safe way to ask, only the folder's permissions guard the socket.
-#[cfg(not(target_os = "linux"))]
-fn is_own(_: &UnixStream) -> bool {
-    true
 }
 
 fn no_room(clients: &Clients) -> String {

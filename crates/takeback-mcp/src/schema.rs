@@ -23,7 +23,8 @@ pub(crate) fn output<T: JsonSchema>() -> Arc<JsonObject> {
 fn plain<T: JsonSchema>(mut settings: SchemaSettings) -> Arc<JsonObject> {
     settings.inline_subschemas = true;
     settings.meta_schema = None;
-    let mut schema = settings.with_transform(Plain).into_generator().into_root_schema_for::<T>();
+    let mut schema =
+        settings.with_transform(PlainSchema).into_generator().into_root_schema_for::<T>();
     schema.remove("title");
     match schema.to_value() {
         Value::Object(object) => Arc::new(object),
@@ -32,9 +33,9 @@ fn plain<T: JsonSchema>(mut settings: SchemaSettings) -> Arc<JsonObject> {
 }
 
 #[derive(Clone)]
-struct Plain;
+struct PlainSchema;
 
-impl Transform for Plain {
+impl Transform for PlainSchema {
     fn transform(&mut self, schema: &mut Schema) {
         transform_subschemas(self, schema);
         for keyword in ["format", "minLength", "maxLength"] {

@@ -294,8 +294,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if !tools::all().iter().any(|tool| tool.name == request.name) {
-            let said = format!("there is no tool {}", text::one_line(&request.name, 80));
-            return Err(ErrorData::invalid_params(said, None));
+            let sentences = format!("there is no tool {}", text::one_line(&request.name, 80));
+            return Err(ErrorData::invalid_params(sentences, None));
         }
         Ok(self.call(&request, &context).await.unwrap_or_else(|error| failed(&error).into()))
     }
@@ -342,16 +342,16 @@ fn not_done(action: &ElicitationAction, plan: &RewindPlan) -> Reply {
 
 /// The error with what to do about it.
 fn failed(error: &ToolError) -> CallToolResult {
-    let mut said = error.to_string();
-    if let Some(first) = said.get(..1) {
-        said = format!("{}{}", first.to_uppercase(), &said[1..]);
+    let mut sentences = error.to_string();
+    if let Some(first) = sentences.get(..1) {
+        sentences = format!("{}{}", first.to_uppercase(), &sentences[1..]);
     }
-    if !said.ends_with('.') {
-        said.push('.');
+    if !sentences.ends_with('.') {
+        sentences.push('.');
     }
     if let ToolError::Call(CallError::Refused(fault)) = error {
         if let Some(hint) = &fault.data.hint {
-            said = format!("{said} {hint}");
+            sentences = format!("{sentences} {hint}");
         }
         let next = match fault.data.kind.as_str() {
             "unknownPoint" | "ambiguousName" => "`list_points` shows the points with their ids.",
@@ -360,12 +360,12 @@ fn failed(error: &ToolError) -> CallToolResult {
             _ => "",
         };
         if !next.is_empty() {
-            said = format!("{said} {next}");
+            sentences = format!("{sentences} {next}");
         }
     }
     if matches!(error, ToolError::Call(CallError::Ended { kind: Kind::Change, .. })) {
-        said +=
+        sentences +=
             " Whether it was done is not known; `list_points` and `diff` show the current state.";
     }
-    CallToolResult::error(vec![ContentBlock::text(said)])
+    CallToolResult::error(vec![ContentBlock::text(sentences)])
 }

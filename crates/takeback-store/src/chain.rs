@@ -227,9 +227,10 @@ impl Sum {
         bytes.number(rewind.safety_point.0);
         bytes.time(Some(rewind.created_at));
         // A plan can be large: hashed where it is, as `Bytes::text` would have it.
-        bytes.number(rewind.plan.len() as u64);
+        let plan = rewind.plan.as_bytes();
+        bytes.number(plan.len() as u64);
         let mut hasher = blake3::Hasher::new();
-        hasher.update(&bytes.0).update(rewind.plan.as_bytes());
+        hasher.update(&bytes.0).update(plan);
         let mut bytes = Bytes(Vec::new());
         bytes.optional(rewind.receipt.as_deref());
         Self::of_hash(hasher.update(&bytes.0).finalize())

@@ -52,7 +52,7 @@ pub use memory::MemoryStore;
 pub use parallel::map_in_parallel;
 pub use path::{InvalidPath, OuterFolders, WorkPath};
 pub use point::{GitState, Point, PointBasis, PointFilter, PointKind, PointQuery};
-pub use rewind::{RewindHeader, RewindKind, RewindRecord, RewindState};
+pub use rewind::{RewindHeader, RewindKind, RewindRecord, RewindState, StoredPlan};
 pub use runs::{ChangeRun, PathRuns};
 pub use session::{Call, CallKind, CallState, Process, SLACK_MS, Session, Turn};
 #[cfg(feature = "sqlite")]

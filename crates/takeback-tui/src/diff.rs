@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use crate::fit::fit;
+use crate::cut_text::fit;
 use crate::theme::Theme;
 
 /// One line of a diff.

@@ -5,12 +5,12 @@
 //! convert the names of keys. Nothing here reads the terminal or the clock.
 
 mod decode;
-mod double;
+mod double_press;
 mod name;
 mod sequence;
 
 pub use decode::{Decoder, ESC_WAIT_MS};
-pub use double::DoublePress;
+pub use double_press::DoublePress;
 pub use name::{KeyNameError, key_name, parse_key};
 
 /// Milliseconds on a monotonic clock of the caller.

@@ -17,10 +17,10 @@
 #![warn(missing_docs)]
 
 mod chat;
-mod clean;
+mod safe_text;
 mod diff;
 mod editor;
-mod fit;
+mod cut_text;
 mod keys;
 mod menu;
 pub mod palette;

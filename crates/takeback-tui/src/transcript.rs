@@ -2,11 +2,11 @@
 //!
 //! Only visible items are wrapped, and each only once per width.
 
-mod wrapped;
+mod wrapped_item;
 
 use ratatui::text::Line;
 
-use self::wrapped::WrappedItem;
+use self::wrapped_item::WrappedItem;
 use crate::diff::DiffLine;
 use crate::theme::Theme;
 

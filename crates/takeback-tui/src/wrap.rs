@@ -1,6 +1,6 @@
 //! Wraps text at word boundaries, and never inside a character.
 
-use crate::clean::clean;
+use crate::safe_text::clean;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 

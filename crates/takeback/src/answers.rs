@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use takeback_agents::{Cut, HookScope};
 use takeback_core::record::{self, UnreadableKind as CoreUnreadable};
-use takeback_core::rewind::{self, FirstSighting};
+use takeback_core::rewind::{self, FirstSighting as CoreFirstSighting};
 use takeback_store::{
     Author as StoreAuthor, Change as StoreChange, Correction as StoreCorrection,
     Entry as StoreEntry, Evidence as StoreEvidence, NotCapturedReason as StoreReason, SessionId,
@@ -47,8 +47,8 @@ pub(crate) fn not_captured(paths: &[(WorkPath, StoreReason)]) -> Vec<Note> {
     paths.iter().map(|(path, reason)| note(path, reason.describe())).collect()
 }
 
-pub(crate) fn first_seen(seen: &[FirstSighting]) -> Vec<FirstSeen> {
-    seen.iter().map(|one| FirstSeen { path: path(&one.path), names: one.names }).collect()
+pub(crate) fn first_seen(seen: &[CoreFirstSighting]) -> Vec<FirstSighting> {
+    seen.iter().map(|one| FirstSighting { path: path(&one.path), names: one.names }).collect()
 }
 
 pub(crate) fn unreadable(paths: &[record::Unreadable]) -> Vec<Unreadable> {

@@ -333,9 +333,9 @@ impl From<RewindError> for CommandError {
                     (RewindError::Stage(StageError::InTheWay), _) => Some("Move it aside."),
                     _ => None,
                 };
-                let mut told = Self::new(Kind::Error, error).hint("Nothing was changed.");
-                told.hints.extend(hint.map(str::to_owned));
-                told
+                let mut refusal = Self::new(Kind::Error, error).hint("Nothing was changed.");
+                refusal.hints.extend(hint.map(str::to_owned));
+                refusal
             }
             RewindError::Unfinished { .. } => Self::new(Kind::Error, error).hint(
                 "Fix the disk, then run `takeback recover` to continue the rewind. The next \
@@ -352,6 +352,9 @@ impl From<RewindError> for CommandError {
             }
             RewindError::Stages { .. } => Self::new(Kind::Error, error)
                 .hint("Takeback needs the folder .takeback in the workspace: check what is there."),
+            RewindError::UnwritablePlan { .. } => {
+                Self::new(Kind::Error, error).hint("Nothing was changed.")
+            }
             RewindError::Changed(_) | RewindError::NoState | RewindError::DamagedPlan { .. } => {
                 Self::new(Kind::Error, error)
             }

@@ -65,8 +65,8 @@ impl LostHistory {
         )
     }
 
-    pub(crate) fn answer(&self) -> answers::HistoryGone {
-        answers::HistoryGone {
+    pub(crate) fn answer(&self) -> answers::LostHistory {
+        answers::LostHistory {
             root: answers::place(&self.root),
             store: answers::place(&self.store),
             made_at: answers::time(self.made_at),

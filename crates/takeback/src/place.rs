@@ -145,7 +145,7 @@ impl PreparedWorkspace {
         let origin = &self.settings.setting(table::ENABLED).origin;
         let hint =
             format!("{} is false ({origin}); set it to true to record again.", table::ENABLED);
-        Some(CommandError::new(Kind::Usage, NotEnabled).hint(hint))
+        Some(CommandError::new(Kind::Usage, DisabledFeature).hint(hint))
     }
 
     /// Opens the workspace and prints nothing.
@@ -294,11 +294,11 @@ pub(crate) fn warn(options: &Options, settings: &Settings) -> Result<(), Command
     // An attempt to disable recording is more important than a misspelled key.
     let mut all = settings.refusals.iter().chain(&settings.warnings);
     let Some(first) = all.next() else { return Ok(()) };
-    let said = match all.count() {
+    let text = match all.count() {
         0 => first.clone(),
         more => format!("{first} ({more} more: `takeback config`)"),
     };
-    print_warnings(options, &[said])
+    print_warnings(options, &[text])
 }
 
 pub(crate) fn print_warnings(options: &Options, warnings: &[String]) -> Result<(), CommandError> {
@@ -323,7 +323,7 @@ pub(crate) fn not_enabled(options: &Options) -> Result<Option<CommandError>, Com
 
 #[derive(Debug, thiserror::Error)]
 #[error("Checkpoint feature not enabled")]
-pub(crate) struct NotEnabled;
+pub(crate) struct DisabledFeature;
 
 /// Opens the workspace with exactly this root.
 pub(crate) fn open_at(root: &Path, home: &Path, store: Store) -> Result<Place, CommandError> {

@@ -16,12 +16,12 @@ const SIZE: usize = 4096;
 
 /// A folder that cannot be written.
 #[derive(Debug)]
-pub(crate) struct NotWritable {
+pub(crate) struct WriteFailure {
     path: PathBuf,
     error: io::Error,
 }
 
-impl NotWritable {
+impl WriteFailure {
     /// The message without the hint.
     pub(crate) fn what(&self) -> String {
         format!(
@@ -47,18 +47,18 @@ impl NotWritable {
         }
     }
 
-    pub(crate) fn answer(&self) -> answers::NotWritable {
-        answers::NotWritable { path: answers::place(&self.path), error: self.error.to_string() }
+    pub(crate) fn answer(&self) -> answers::WriteFailure {
+        answers::WriteFailure { path: answers::place(&self.path), error: self.error.to_string() }
     }
 }
 
 /// What keeps events of a workspace from being recorded; its store need not exist yet.
-pub(crate) fn not_writable(home: &Path, root: &Path) -> Option<NotWritable> {
+pub(crate) fn not_writable(home: &Path, root: &Path) -> Option<WriteFailure> {
     let store = stores::store_of(root, home);
     let database = stores::database_of(root, home);
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |error| NotWritable { path, error }
+        move |error| WriteFailure { path, error }
     };
     // An existing store does not depend on its parent folders.
     let folder = if store.is_dir() { &store } else { home };

@@ -65,17 +65,17 @@ fn bar(work: Work, progress: &Arc<Progress>) -> Box<dyn Any> {
 
 /// How much was read, how fast, and the remaining time at that rate.
 fn pace(files: usize, read: u64, of: u64, elapsed: Duration) -> String {
-    let mut said = format!("{}, {}", count(files, "file"), bytes(read));
+    let mut text = format!("{}, {}", count(files, "file"), bytes(read));
     let rate = u128::from(read) * 1000 / elapsed.as_millis().max(1);
     if elapsed < SETTLED || rate == 0 {
-        return said;
+        return text;
     }
-    said = format!("{said}, {}/s", bytes(u64::try_from(rate).unwrap_or(u64::MAX)));
+    text = format!("{text}, {}/s", bytes(u64::try_from(rate).unwrap_or(u64::MAX)));
     if of > read {
         let left = (u128::from(of - read) / rate).max(1);
-        said = format!("{said}, about {left} s left");
+        text = format!("{text}, about {left} s left");
     }
-    said
+    text
 }
 
 /// Before this, the rate is not known well enough.
@@ -111,8 +111,8 @@ impl ProgressLine {
 
 fn draw(what: &'static str, template: &str, update: impl Fn(&ProgressBar), wait: &Receiver<()>) {
     let over = |patience| wait.recv_timeout(patience) != Err(RecvTimeoutError::Timeout);
-    let said = environment(PATIENCE_NAME).and_then(|ms| ms.to_str()?.parse().ok());
-    let patience = Duration::from_millis(said.unwrap_or(PATIENCE));
+    let patience = environment(PATIENCE_NAME).and_then(|ms| ms.to_str()?.parse().ok());
+    let patience = Duration::from_millis(patience.unwrap_or(PATIENCE));
     if !patience.is_zero() && over(patience) {
         return;
     }
@@ -148,8 +148,8 @@ mod tests {
     fn pace_and_what_is_left_are_told_once_they_can_be() {
         let second = Duration::from_secs(1);
         assert_eq!(pace(3, 2_000_000, 8_000_000, second / 10), "3 files, 2.0 MB");
-        let told = "3 files, 2.0 MB, 1.0 MB/s, about 6 s left";
-        assert_eq!(pace(3, 2_000_000, 8_000_000, second * 2), told);
+        let expected = "3 files, 2.0 MB, 1.0 MB/s, about 6 s left";
+        assert_eq!(pace(3, 2_000_000, 8_000_000, second * 2), expected);
         assert_eq!(pace(1, 2_000_000, 0, second * 2), "1 file, 2.0 MB, 1.0 MB/s");
         assert_eq!(pace(1, 2_000_000, 1_900_000, second * 2), "1 file, 2.0 MB, 1.0 MB/s");
         assert_eq!(pace(9, 0, 100, second * 2), "9 files, 0 B");

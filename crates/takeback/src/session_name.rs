@@ -26,11 +26,11 @@ struct SessionName {
 impl SessionNames {
     pub(crate) fn of(sessions: &[Session]) -> Self {
         let timed = sessions.iter().filter_map(Uuid::of);
-        let ids = Shortest::of(timed.map(|uuid| (uuid, "")));
+        let ids = ShortIds::of(timed.map(|uuid| (uuid, "")));
         let parts =
             sessions.iter().filter_map(|session| Some((Uuid::of(session)?, session.part()?)));
         let parts =
-            Shortest::of(parts.map(|(uuid, part)| (Uuid { id: part, is_timed: false }, uuid.id)));
+            ShortIds::of(parts.map(|(uuid, part)| (Uuid { id: part, is_timed: false }, uuid.id)));
         let named = sessions.iter().filter_map(|session| {
             let (agent, uuid) = (plain(session.agent.as_deref()?), Uuid::of(session)?);
             let short = plain(ids.get(uuid, ""));
@@ -115,9 +115,9 @@ impl<'a> Uuid<'a> {
 }
 
 /// Ids, each within a scope, by the digits that would be shown.
-struct Shortest<'a>(HashMap<(&'a str, &'a str), Vec<Uuid<'a>>>);
+struct ShortIds<'a>(HashMap<(&'a str, &'a str), Vec<Uuid<'a>>>);
 
-impl<'a> Shortest<'a> {
+impl<'a> ShortIds<'a> {
     fn of(ids: impl Iterator<Item = (Uuid<'a>, &'a str)>) -> Self {
         let mut alike: HashMap<(&str, &str), Vec<Uuid<'_>>> = HashMap::new();
         for (id, within) in ids {

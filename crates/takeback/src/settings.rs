@@ -157,7 +157,7 @@ impl Settings {
         }
     }
 
-    /// Checkpoints in `metadata.json` and on the rewind menu's first page.
+    /// Prompts in `metadata.json`, and points on the first page of the rewind menu.
     pub(crate) fn checkpoint_keep_count(&self) -> usize {
         usize::try_from(self.number(table::KEEP_COUNT)).unwrap_or(usize::MAX).max(1)
     }

@@ -101,13 +101,19 @@ mod tests {
         std::fs::write(at("file"), "123").unwrap();
         let paths = [at("large"), at("small"), at("file"), at("none")];
         let hour = Duration::from_secs(3600);
-        let told = |names| {
+        let sizes_within = |names| {
             let paths = paths.iter().map(|path| Some(path.as_path()));
             sizes(paths, Budget::new(names, hour))
         };
         use Size::{AtLeast, Exactly};
-        assert_eq!(told(1000), [Some(Exactly(250)), Some(Exactly(10)), Some(Exactly(3)), None]);
-        assert_eq!(told(40), [Some(AtLeast(45)), Some(Exactly(10)), Some(Exactly(3)), None]);
+        assert_eq!(
+            sizes_within(1000),
+            [Some(Exactly(250)), Some(Exactly(10)), Some(Exactly(3)), None]
+        );
+        assert_eq!(
+            sizes_within(40),
+            [Some(AtLeast(45)), Some(Exactly(10)), Some(Exactly(3)), None]
+        );
         assert_eq!(sizes([None].into_iter(), Budget::new(9, hour)), [None]);
         let paths = paths.iter().map(|path| Some(path.as_path()));
         let late = sizes(paths, Budget::new(1000, Duration::ZERO));

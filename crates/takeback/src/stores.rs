@@ -91,7 +91,7 @@ impl StoreId {
     }
 }
 
-/// The id of the store in `folder`; `None`: an earlier Takeback made it, or there is no store.
+/// The id of the store in `folder`; `None`: there is no store, or its id is unreadable.
 pub(crate) fn id_of(folder: &Path) -> io::Result<Option<StoreId>> {
     match std::fs::read(folder.join(ID_FILE)) {
         Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
@@ -153,11 +153,7 @@ pub(crate) fn create(folder: &Path, root: &Path) -> Result<Box<dyn Store>, Comma
             SqliteStore::create(folder)?;
         }
     }
-    let store = SqliteStore::create(folder)?;
-    if id_of(folder).is_ok_and(|id| id.is_none()) {
-        note_id_of_older(folder)?;
-    }
-    Ok(Box::new(store))
+    Ok(Box::new(SqliteStore::create(folder)?))
 }
 
 fn note_id(folder: &Path) -> Result<(), StoreError> {
@@ -166,22 +162,6 @@ fn note_id(folder: &Path) -> Result<(), StoreError> {
         .map_err(io::Error::from)
         .and_then(|bytes| disk::replace_private_file_durably(&path, &bytes));
     noted.map_err(|source| failed(&path, "writing the store's id", source))
-}
-
-/// For a store that is in use: if several processes write an id, the first one wins.
-fn note_id_of_older(folder: &Path) -> Result<(), StoreError> {
-    let path = folder.join(ID_FILE);
-    let beside = folder.join(format!("{ID_FILE}.{}", std::process::id()));
-    let note = || -> io::Result<()> {
-        disk::replace_private_file_durably(&beside, &serde_json::to_vec(&StoreId::new())?)?;
-        match disk::place_private_file(&beside, &path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                disk::remove_store_file(&beside)
-            }
-            placed => placed,
-        }
-    };
-    note().map_err(|source| failed(&path, "writing the store's id", source))
 }
 
 fn note_root(folder: &Path, root: &Path) -> Result<(), StoreError> {

@@ -132,12 +132,12 @@ mod tests {
     #[test]
     fn ages_are_told_in_the_unit_that_fits() {
         let now = Timestamp(10_000_000_000);
-        let told: Vec<String> = [0, 9, 59, 60, 3_599, 3_600, 86_399, 86_400, 172_800, 5_184_000]
+        let ages: Vec<String> = [0, 9, 59, 60, 3_599, 3_600, 86_399, 86_400, 172_800, 5_184_000]
             .iter()
             .map(|seconds| ago(Timestamp(now.0 - seconds * 1000), now))
             .collect();
         assert_eq!(
-            told,
+            ages,
             [
                 "just now",
                 "just now",

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use takeback_store::state::Values;
 
 use super::agent::{Agent, close, open};
-use super::small::measure_small_states;
+use super::small_states::measure_small_states;
 use crate::Result;
 use crate::driver::langgraph::{Langgraph, Sync};
 use crate::measure::{disk_usage, flush_disk, timed};

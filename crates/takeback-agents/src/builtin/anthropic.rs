@@ -26,7 +26,7 @@ impl Anthropic {
         let mut headers = vec![("anthropic-version", VERSION.to_owned())];
         headers
             .extend(endpoint.key.as_ref().map(|key| ("x-api-key", ApiKey::as_str(key).to_owned())));
-        let route = Route::new(endpoint, "/v1/messages", headers);
+        let route = Route::new(endpoint, "/v1/messages", headers, decode_event);
         Self { model: endpoint.model.clone(), system, route }
     }
 
@@ -56,7 +56,7 @@ impl Model for Anthropic {
         signals: &Signals,
         emit: &mut dyn FnMut(ModelOutput<'_>),
     ) -> Result<Reply, ModelError> {
-        self.route.ask(&self.request(conversation), decode_event, signals, emit)
+        self.route.ask(&self.request(conversation), signals, emit)
     }
 
     fn redact(&self, text: String) -> String {
@@ -74,7 +74,7 @@ fn messages(conversation: &Conversation) -> Vec<Value> {
         };
         let blocks = content.iter().map(block);
         match wire.last_mut() {
-            Some((last, said)) if *last == role => said.extend(blocks),
+            Some((last, earlier)) if *last == role => earlier.extend(blocks),
             _ => wire.push((role, blocks.collect())),
         }
     }

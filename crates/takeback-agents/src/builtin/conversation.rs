@@ -33,9 +33,18 @@ pub(crate) enum Block {
 /// The result of a call that did not end.
 pub(crate) const INTERRUPTED: &str = "interrupted";
 
-#[derive(Debug, Clone, Default, PartialEq)]
+/// As JSON, the state that is saved at each step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Conversation {
     pub(crate) messages: Vec<Message>,
+}
+
+/// What the host keeps of a conversation, and the agent that it is for.
+#[derive(Serialize, Deserialize)]
+struct Memory {
+    agent: String,
+    #[serde(flatten)]
+    conversation: Conversation,
 }
 
 impl Conversation {
@@ -119,32 +128,31 @@ impl Conversation {
         Some(Self { messages: self.messages[..at].to_vec() })
     }
 
-    /// The state that is saved at each step.
     pub(crate) fn state(&self) -> Value {
-        json!({ "messages": self.messages })
+        json!(self)
     }
 
     /// `None`: it is not a saved conversation.
     pub(crate) fn from_state(state: &Value) -> Option<Self> {
-        let messages = Deserialize::deserialize(state.get("messages")?).ok()?;
-        let mut conversation = Self { messages };
+        let mut conversation = Self::deserialize(state).ok()?;
         conversation.close_open_calls();
         Some(conversation)
     }
 
     pub(crate) fn memory(&self) -> Value {
-        let mut whole = self.clone();
-        whole.close_open_calls();
-        json!({ "agent": super::NAME, "messages": whole.messages })
+        let mut conversation = self.clone();
+        conversation.close_open_calls();
+        json!(Memory { agent: super::NAME.to_owned(), conversation })
     }
 
     /// `null` is an empty conversation. `None`: it is another agent's.
     pub(crate) fn from_memory(memory: &Value) -> Option<Self> {
-        match memory {
-            Value::Null => Some(Self::default()),
-            memory if memory["agent"] == super::NAME => Self::from_state(memory),
-            _ => None,
+        if memory.is_null() {
+            return Some(Self::default());
         }
+        let Memory { agent, mut conversation } = Memory::deserialize(memory).ok()?;
+        conversation.close_open_calls();
+        (agent == super::NAME).then_some(conversation)
     }
 }
 

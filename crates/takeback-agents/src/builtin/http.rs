@@ -29,11 +29,12 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// How often to check for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// One URL of an endpoint, with its headers and retry policy.
+/// One URL of an endpoint, with its headers, event decoder and retry policy.
 pub(super) struct Route {
     agent: ureq::Agent,
     url: String,
     headers: Vec<(&'static str, String)>,
+    decode: EventDecoder,
     host: String,
     pub(super) key: Option<ApiKey>,
     retries: u32,
@@ -71,11 +72,13 @@ impl Route {
         endpoint: &Endpoint,
         route: &str,
         headers: Vec<(&'static str, String)>,
+        decode: EventDecoder,
     ) -> Self {
         Self {
             agent: agent(endpoint),
             url: format!("{}{route}", endpoint.base_url),
             headers,
+            decode,
             host: endpoint.host().to_owned(),
             key: endpoint.key.clone(),
             retries: endpoint.retries,
@@ -86,7 +89,6 @@ impl Route {
     pub(super) fn ask(
         &self,
         body: &Value,
-        decode: EventDecoder,
         signals: &Signals,
         emit: &mut dyn FnMut(ModelOutput<'_>),
     ) -> Result<Reply, ModelError> {
@@ -95,7 +97,7 @@ impl Route {
         let mut tries = 0;
         loop {
             let mut draft = Draft::default();
-            let streamed = self.stream(body, decode, &mut draft, signals, emit);
+            let streamed = self.stream(body, &mut draft, signals, emit);
             draft.end_text(emit);
             let failure = match streamed {
                 Ok(StreamEnd::Whole) => {
@@ -124,7 +126,6 @@ impl Route {
     fn stream(
         &self,
         body: &Value,
-        decode: EventDecoder,
         draft: &mut Draft,
         signals: &Signals,
         emit: &mut dyn FnMut(ModelOutput<'_>),
@@ -139,7 +140,7 @@ impl Route {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(ResponsePart::Event(data)) => {
                     has_begun = true;
-                    decode(draft, &data, emit).map_err(|error| self.stream_error(error))?;
+                    (self.decode)(draft, &data, emit).map_err(|error| self.stream_error(error))?;
                     if draft.is_finished {
                         return Ok(StreamEnd::Whole);
                     }

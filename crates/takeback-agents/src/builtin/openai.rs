@@ -20,7 +20,7 @@ impl OpenAi {
     pub(super) fn new(endpoint: &Endpoint, system: String) -> Self {
         let bearer = |key: &ApiKey| ("authorization", format!("Bearer {}", key.as_str()));
         let headers = endpoint.key.as_ref().map(bearer).into_iter().collect();
-        let route = Route::new(endpoint, "/chat/completions", headers);
+        let route = Route::new(endpoint, "/chat/completions", headers, decode_event);
         Self { model: endpoint.model.clone(), system, route }
     }
 
@@ -52,7 +52,7 @@ impl Model for OpenAi {
         signals: &Signals,
         emit: &mut dyn FnMut(ModelOutput<'_>),
     ) -> Result<Reply, ModelError> {
-        self.route.ask(&self.request(conversation), decode_event, signals, emit)
+        self.route.ask(&self.request(conversation), signals, emit)
     }
 
     fn redact(&self, text: String) -> String {
@@ -88,14 +88,14 @@ fn wire(message: &Message) -> Vec<Value> {
                 _ => None,
             });
             let calls: Vec<Value> = calls.collect();
-            let mut said = json!({"role": "assistant", "content": text});
+            let mut answer = json!({"role": "assistant", "content": text});
             if !calls.is_empty() {
-                said["tool_calls"] = json!(calls);
+                answer["tool_calls"] = json!(calls);
                 if text.is_empty() {
-                    said["content"] = Value::Null;
+                    answer["content"] = Value::Null;
                 }
             }
-            vec![said]
+            vec![answer]
         }
     }
 }

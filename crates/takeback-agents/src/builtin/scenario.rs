@@ -160,8 +160,8 @@ impl Model for Scenario {
         for step in messages(steps).get(played).copied().unwrap_or_default() {
             let whole = match step {
                 Step::Say(text) => {
-                    let (said, whole) = say(text, signals, emit);
-                    reply.content.push(Block::Text { text: said });
+                    let (spoken, whole) = say(text, signals, emit);
+                    reply.content.push(Block::Text { text: spoken });
                     whole
                 }
                 Step::Pause(time) => signals.sleep(*time),
@@ -193,17 +193,17 @@ fn say(text: &str, signals: &Signals, emit: &mut dyn FnMut(ModelOutput<'_>)) -> 
     const IN_ALL: Duration = Duration::from_millis(300);
     let words: Vec<&str> = text.split_inclusive(char::is_whitespace).collect();
     let pause = A_WORD.min(IN_ALL / u32::try_from(words.len().max(1)).unwrap_or(u32::MAX));
-    let mut said = String::new();
+    let mut spoken = String::new();
     for word in words {
         if !signals.sleep(pause) {
             break;
         }
         emit(ModelOutput::Text(word));
-        said.push_str(word);
+        spoken.push_str(word);
     }
     emit(ModelOutput::TextEnd);
-    let whole = said.len() == text.len();
-    (said, whole)
+    let whole = spoken.len() == text.len();
+    (spoken, whole)
 }
 
 #[cfg(test)]
@@ -249,18 +249,18 @@ mod tests {
             {"steps":[{"say":"second"}]}
         ]}"#;
         let scenario = Scenario::parse(text).unwrap();
-        let said = |prompts: &[&str]| {
+        let answer_to = |prompts: &[&str]| {
             let prompts: Vec<(&str, &str)> = prompts.iter().map(|text| ("id", *text)).collect();
             scenario.turn_for(&prompts).map(|turn| match &turn.steps[0] {
                 Step::Say(text) => text.clone(),
                 other => panic!("{other:?}"),
             })
         };
-        assert_eq!(said(&["a"]).as_deref(), Some("first"));
-        assert_eq!(said(&["a", "b"]).as_deref(), Some("second"));
-        assert_eq!(said(&["a", "oh please"]).as_deref(), Some("called"));
-        assert_eq!(said(&["please", "b"]).as_deref(), Some("first"));
-        assert_eq!(said(&["a", "b", "c"]), None);
+        assert_eq!(answer_to(&["a"]).as_deref(), Some("first"));
+        assert_eq!(answer_to(&["a", "b"]).as_deref(), Some("second"));
+        assert_eq!(answer_to(&["a", "oh please"]).as_deref(), Some("called"));
+        assert_eq!(answer_to(&["please", "b"]).as_deref(), Some("first"));
+        assert_eq!(answer_to(&["a", "b", "c"]), None);
     }
 
     #[test]

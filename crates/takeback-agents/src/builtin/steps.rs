@@ -6,6 +6,7 @@
 //! a turn are saved with their files, steps in between are not: a turn of many calls would push out the points
 //! of earlier prompts.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use takeback_core::execution::{ExecutionError, resume_last, save_step};
 use takeback_store::state::{
@@ -27,6 +28,14 @@ pub fn last_memory(
     let conversation =
         last.and_then(|last| Conversation::from_state(&last.checkpoint.values.state));
     Ok(conversation.map(|conversation| conversation.memory()))
+}
+
+/// The metadata of a step.
+#[derive(Serialize, Deserialize)]
+struct StepMetadata {
+    /// The prompt's id, if the step is a prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
 }
 
 /// The position of an execution.
@@ -66,12 +75,12 @@ impl Steps {
         step: &Step<'_>,
         conversation: &Conversation,
     ) {
-        let metadata = step.message.map_or_else(|| json!({}), |id| json!({ "message": id }));
+        let metadata = StepMetadata { message: step.message.map(str::to_owned) };
         let values = Values {
             state: conversation.state(),
             context: self.context.clone(),
             variables: json!({}),
-            metadata,
+            metadata: json!(metadata),
         };
         let session = capture.session.clone();
         let new = NewCheckpoint {
@@ -126,7 +135,9 @@ impl Steps {
         let records = states.list(&query)?.records;
         for record in records.into_iter().rev().filter(|record| record.step_name == "prompt") {
             let saved = states.load(&record.key.id())?;
-            if saved.is_none_or(|saved| saved.values.metadata["message"] != message) {
+            let metadata =
+                saved.and_then(|saved| StepMetadata::deserialize(&saved.values.metadata).ok());
+            if metadata.and_then(|metadata| metadata.message).as_deref() != Some(message) {
                 continue;
             }
             let Some((step, attempt)) = record.parent else { return Ok(None) };

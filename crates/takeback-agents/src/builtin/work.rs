@@ -239,7 +239,7 @@ mod tests {
             {"steps":[{"tool":"list_files"},{"tool":"shell","input":{"command":"true"}}]},
             {"steps":[{"say":"Still here."}]}
         ]}"#;
-        let (sandbox, (say, said)) = (Sandbox::new(), mpsc::channel());
+        let (sandbox, (say, events)) = (Sandbox::new(), mpsc::channel());
         let capture = crate::capture::Capture {
             workspace: sandbox.another_process(),
             session: SessionId::from("s"),
@@ -279,7 +279,7 @@ mod tests {
         worker.cut("m2").expect("it is known");
         assert_eq!(head(), failed, "the head from before the prompt, without a new step");
         let ends =
-            said.try_iter().filter(|said| matches!(said, ChatEvent::ToolEnd { ok: false, .. }));
+            events.try_iter().filter(|event| matches!(event, ChatEvent::ToolEnd { ok: false, .. }));
         assert_eq!(ends.count(), 1);
     }
 }

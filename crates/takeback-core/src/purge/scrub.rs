@@ -1,11 +1,10 @@
-//! Removes names from texts and JSON.
+//! Removes names from texts, plans and receipts.
 
 use std::collections::BTreeSet;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
-use takeback_store::WorkPath;
+use takeback_store::{StoredPlan, WorkPath};
+
+use crate::rewind::{Note, Plan, Receipt, Step, Verdict, read_plan, write_plan};
 
 /// Replaces a name.
 const REPLACED: &str = "[purged]";
@@ -13,8 +12,7 @@ const REPLACED: &str = "[purged]";
 /// Removes the names of purged paths from texts.
 #[derive(Debug, Clone, Default)]
 pub struct Scrubber {
-    /// Paths as JSON has them: as text, or as base64 where they are not UTF-8.
-    paths: BTreeSet<String>,
+    paths: BTreeSet<WorkPath>,
     /// What to look for in texts, the longest first.
     words: Vec<String>,
 }
@@ -23,20 +21,16 @@ impl Scrubber {
     /// For `path` and what is known below it.
     #[must_use]
     pub fn of(path: &WorkPath, known: &BTreeSet<WorkPath>) -> Self {
-        let mut scrubber = Self::default();
         let mut words = BTreeSet::new();
         for one in known {
-            let bytes = one.as_bytes();
-            scrubber.paths.insert(String::from_utf8_lossy(bytes).into_owned());
-            scrubber.paths.insert(STANDARD.encode(bytes));
-            words.insert(String::from_utf8_lossy(bytes).into_owned());
+            words.insert(String::from_utf8_lossy(one.as_bytes()).into_owned());
             // A command that runs in the folder names its files by their last part.
             words.insert(String::from_utf8_lossy(one.file_name()).into_owned());
         }
         words.insert(String::from_utf8_lossy(path.as_bytes()).into_owned());
-        scrubber.words = words.into_iter().filter(|word| !word.is_empty()).collect();
-        scrubber.words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        scrubber
+        let mut words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        Self { paths: known.clone(), words }
     }
 
     /// The text without the names; `None`: it has none.
@@ -49,46 +43,101 @@ impl Scrubber {
         (clean != text).then_some(clean)
     }
 
-    /// The JSON without items about the paths, and without their names elsewhere. `None`: it does not
-    /// mention them, or is not JSON.
-    #[must_use]
-    pub fn json(&self, json: &str) -> Option<String> {
-        let mut value: Value = serde_json::from_str(json).ok()?;
-        let before = value.clone();
-        self.clean(&mut value);
-        (value != before).then(|| value.to_string())
+    /// The plan without steps at the paths and without their names elsewhere. `None`: it has none of them.
+    pub(super) fn plan(&self, stored: &StoredPlan) -> Option<StoredPlan> {
+        const READ: &str = "it was read before";
+        let Ok(mut plan) = read_plan::<Plan>(stored) else {
+            let text = self.text(&stored.text().ok()?)?;
+            return Some(StoredPlan::of_text(&text).expect(READ));
+        };
+        self.clean_plan(&mut plan).then(|| write_plan(&plan).expect(READ))
     }
 
-    fn clean(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => {
-                if let Some(clean) = self.text(text) {
-                    *text = clean;
-                }
-            }
-            Value::Array(items) => {
-                items.retain(|item| !self.is_about(item));
-                items.iter_mut().for_each(|item| self.clean(item));
-            }
-            Value::Object(fields) => {
-                fields.retain(|name, value| name != "one_with" || !self.is_path(value));
-                fields.values_mut().for_each(|value| self.clean(value));
-                // In `pathsBase64` the names themselves are keys.
-                let is_emptied = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
-                fields.retain(|name, value| !(self.paths.contains(name) && is_emptied(value)));
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    /// The same for a receipt, which is JSON.
+    pub(super) fn receipt(&self, json: &str) -> Option<String> {
+        let Ok(mut receipt) = serde_json::from_str::<Receipt>(json) else { return self.text(json) };
+        let changed = self.clean_receipt(&mut receipt);
+        changed.then(|| serde_json::to_string(&receipt).expect("it was read from JSON"))
+    }
+
+    fn clean_plan(&self, plan: &mut Plan) -> bool {
+        // The other fields have neither paths nor texts.
+        let Plan { steps, unlocked, opens, native_paths, first_seen, .. } = plan;
+        let mut changed = self.drop_paths(steps, |step| &step.path);
+        changed |= self.drop_paths(unlocked, |folder| &folder.path);
+        changed |= self.drop_paths(opens, |folder| &folder.path);
+        changed |= self.drop_paths(native_paths, |native| &native.path);
+        changed |= self.drop_paths(first_seen, |seen| &seen.path);
+        for step in steps {
+            changed |= self.clean_step(step);
+        }
+        changed
+    }
+
+    fn clean_step(&self, step: &mut Step) -> bool {
+        let Step { verdict, unclear, hard_link_of, .. } = step;
+        let mut changed = hard_link_of.take_if(|other| self.paths.contains(other)).is_some();
+        if let Some(reason) = unclear {
+            changed |= self.clean_text(reason);
+        }
+        match verdict {
+            Verdict::Restore { .. } | Verdict::Delete | Verdict::Merge { .. } => changed,
+            Verdict::Keep { reason }
+            | Verdict::Conflict { reason }
+            | Verdict::Ambiguous { reason }
+            | Verdict::NotCaptured { reason } => changed | self.clean_text(reason),
         }
     }
 
-    fn is_about(&self, item: &Value) -> bool {
-        self.is_path(item)
-            || ["path", "filePath", "filePathBase64"].iter().any(|name| self.is_path(&item[*name]))
+    fn clean_receipt(&self, receipt: &mut Receipt) -> bool {
+        // All fields are listed: a new one must not be forgotten here.
+        let Receipt {
+            success: _,
+            rewind: _,
+            point: _,
+            safety_point: _,
+            restored_files,
+            deleted_files,
+            merged_files,
+            kept_files,
+            first_seen,
+            conflicts,
+            ambiguous,
+            not_captured,
+            evidence,
+            notes,
+            errors,
+            state,
+        } = receipt;
+        let mut changed = self.drop_paths(restored_files, |path| path);
+        changed |= self.drop_paths(deleted_files, |path| path);
+        changed |= self.drop_paths(first_seen, |seen| &seen.path);
+        changed |= self.drop_paths(evidence, |evidence| &evidence.path);
+        for notes in [merged_files, kept_files, conflicts, ambiguous, not_captured, notes] {
+            changed |= self.drop_paths(notes, |note| &note.path);
+            for Note { path: _, reason } in notes {
+                changed |= self.clean_text(reason);
+            }
+        }
+        changed |= self.drop_paths(errors, |problem| &problem.path);
+        for problem in errors {
+            changed |= self.clean_text(&mut problem.error);
+        }
+        if let Some(error) = state.as_mut().and_then(|state| state.error.as_mut()) {
+            changed |= self.clean_text(error);
+        }
+        changed
     }
 
-    fn is_path(&self, value: &Value) -> bool {
-        let text = value.as_str().or_else(|| value["base64"].as_str());
-        text.is_some_and(|text| self.paths.contains(text))
+    fn drop_paths<T>(&self, items: &mut Vec<T>, path: impl Fn(&T) -> &WorkPath) -> bool {
+        let before = items.len();
+        items.retain(|item| !self.paths.contains(path(item)));
+        items.len() != before
+    }
+
+    fn clean_text(&self, text: &mut String) -> bool {
+        let clean = self.text(text);
+        clean.map(|clean| *text = clean).is_some()
     }
 }
 
@@ -111,12 +160,28 @@ fn without_word(text: &str, word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use takeback_store::Entry;
+
     use super::*;
-    use crate::rewind::Receipt;
+
+    fn path(name: impl AsRef<[u8]>) -> WorkPath {
+        WorkPath::new(name.as_ref()).expect("a plain path")
+    }
 
     fn scrubber() -> Scrubber {
-        let path = |text: &str| WorkPath::new(text).expect("a plain path");
         Scrubber::of(&path("conf"), &BTreeSet::from([path("conf"), path("conf/.env")]))
+    }
+
+    fn step(name: &str, verdict: Verdict) -> Step {
+        Step::new(path(name), Entry::Absent, verdict)
+    }
+
+    fn note(name: &str, reason: &str) -> Note {
+        Note { path: path(name), reason: reason.to_owned() }
+    }
+
+    fn json(value: &impl serde::Serialize) -> String {
+        serde_json::to_string(value).expect("JSON")
     }
 
     #[test]
@@ -128,25 +193,65 @@ mod tests {
     }
 
     #[test]
-    fn json_loses_items_about_the_paths() {
-        let json = r#"{"steps":[{"path":"conf/.env","n":1},{"path":"a","one_with":"conf/.env"}],
-            "restoredFiles":["conf/.env","b"],"notes":[{"filePath":"conf","reason":"x"}]}"#;
-        let clean = scrubber().json(json).expect("it is about them");
-        let expected = r#"{"steps":[{"path":"a"}],"restoredFiles":["b"],"notes":[]}"#;
-        let value = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
-        assert_eq!(value(&clean), value(expected));
-        assert_eq!(scrubber().json(r#"{"path":"other"}"#), None);
+    fn a_plan_loses_the_paths_and_their_names() {
+        let keep = |reason: &str| Verdict::Keep { reason: reason.to_owned() };
+        let link = Step { hard_link_of: Some(path("conf/.env")), ..step("a", Verdict::Delete) };
+        let steps = vec![
+            link,
+            step("b", keep("written to by `cat conf/.env`")),
+            step("conf/.env", Verdict::Delete),
+        ];
+        let plan = Plan { steps, ..Plan::default() };
+        let clean = scrubber().plan(&write_plan(&plan).expect("a plan")).expect("it is about them");
+        let clean: Plan = read_plan(&clean).expect("a plan");
+        let steps =
+            vec![step("a", Verdict::Delete), step("b", keep("written to by `cat [purged]`"))];
+        assert_eq!(clean, Plan { steps, ..Plan::default() });
+        assert_eq!(scrubber().plan(&write_plan(&clean).expect("a plan")), None);
+    }
+
+    #[test]
+    fn a_name_that_is_also_a_word_of_the_format_leaves_the_plan_readable() {
+        let scrubber = Scrubber::of(&path("delete"), &BTreeSet::from([path("delete")]));
+        let steps = vec![step("a", Verdict::Delete), step("delete", Verdict::Delete)];
+        let plan = Plan { steps, ..Plan::default() };
+        let clean = scrubber.plan(&write_plan(&plan).expect("a plan")).expect("it is about it");
+        let clean: Plan = read_plan(&clean).expect("a plan");
+        assert_eq!(clean.steps, [step("a", Verdict::Delete)]);
+    }
+
+    #[test]
+    fn a_receipt_loses_the_paths_and_their_names() {
+        let receipt = Receipt {
+            restored_files: vec![path("b"), path("conf/.env")],
+            notes: vec![note("a", "see conf/.env"), note("conf", "x")],
+            ..Receipt::default()
+        };
+        let clean = scrubber().receipt(&json(&receipt)).expect("it is about them");
+        let clean: Receipt = serde_json::from_str(&clean).expect("a receipt");
+        let expected = Receipt {
+            restored_files: vec![path("b")],
+            notes: vec![note("a", "see [purged]")],
+            ..Receipt::default()
+        };
+        assert_eq!(clean, expected);
     }
 
     #[test]
     fn a_receipt_loses_names_that_are_not_text() {
-        let odd = WorkPath::new(b"key-\xff").expect("a plain path");
+        let (odd, other) = (path(b"key-\xff"), path(b"other-\xff"));
         let scrubber = Scrubber::of(&odd, &BTreeSet::from([odd.clone()]));
-        let other = WorkPath::new(b"other-\xff").expect("a plain path");
         let receipt = |restored_files| Receipt { restored_files, ..Receipt::default() };
-        let json = serde_json::to_string(&receipt(vec![odd, other.clone()])).expect("JSON");
-        let clean = scrubber.json(&json).expect("it is about them");
-        let clean: Receipt = serde_json::from_str(&clean).expect("a receipt");
+        let clean = scrubber.receipt(&json(&receipt(vec![odd, other.clone()])));
+        let clean: Receipt =
+            serde_json::from_str(&clean.expect("it is about them")).expect("a receipt");
         assert_eq!(clean, receipt(vec![other]));
+    }
+
+    #[test]
+    fn what_cannot_be_read_loses_the_names() {
+        let stored = |text| StoredPlan::of_text(text).expect("a text");
+        let clean = scrubber().plan(&stored(r#"{"steps":[{"path":"conf/.env""#));
+        assert_eq!(clean, Some(stored(r#"{"steps":[{"path":"[purged]""#)));
     }
 }

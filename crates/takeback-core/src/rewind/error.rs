@@ -33,6 +33,8 @@ pub enum RewindError {
     Changed(Box<Preview>),
     #[error("the plan of rewind {id} in the store cannot be read")]
     DamagedPlan { id: RewindId, source: serde_json::Error },
+    #[error("the plan of rewind {id} cannot be written")]
+    UnwritablePlan { id: RewindId, source: io::Error },
     #[error("no folder of rewind {id} can be looked at")]
     Stages { id: RewindId, source: io::Error },
     /// The journal is open: the next command tries again.

@@ -1,7 +1,7 @@
 //! Past rewinds and points, as far as a target depends on them, and what is left of a rewind when the
 //! session whose work it held is deleted.
 
-use takeback_store::{PointQuery, RewindId, RewindRecord, RewindState, disk};
+use takeback_store::{PointQuery, RewindId, RewindRecord, RewindState, StoredPlan, disk};
 
 use super::error::RewindError;
 use super::journal;
@@ -67,7 +67,7 @@ const ERASED: &str = r#"{"sessionDeleted":true}"#;
 /// What remains of a rewind when a session whose work it held is deleted: the fact that it happened.
 /// Without it, an undo would take back an older rewind instead of explaining why it cannot.
 pub(crate) fn erased(rewind: &RewindRecord) -> RewindRecord {
-    RewindRecord { plan: "".into(), receipt: Some(ERASED.to_owned()), ..*rewind }
+    RewindRecord { plan: StoredPlan::default(), receipt: Some(ERASED.to_owned()), ..*rewind }
 }
 
 fn is_erased(rewind: &RewindRecord) -> bool {

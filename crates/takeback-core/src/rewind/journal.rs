@@ -12,6 +12,7 @@ use takeback_store::{
 use super::corrections;
 use super::error::RewindError;
 use super::history::clear_idle_note;
+use super::plan::stream::{read_plan, write_plan};
 use super::plan::{Plan, PlanHeader};
 use super::preview::Preview;
 use super::receipt::{Receipt, StepOutcome};
@@ -32,8 +33,8 @@ pub(super) fn promise(
         None => PointId((workspace.ambient.random)()),
     };
     let now = (workspace.ambient.now)();
-    let plan = serde_json::to_string(&preview.plan)
-        .map_err(|source| RewindError::DamagedPlan { id, source })?;
+    let plan =
+        write_plan(&preview.plan).map_err(|source| RewindError::UnwritablePlan { id, source })?;
     let mut record = RewindRecord {
         id,
         kind: preview.kind,
@@ -41,7 +42,7 @@ pub(super) fn promise(
         began_at: Seq(0),
         safety_point,
         created_at: now,
-        plan: plan.into(),
+        plan,
         receipt: None,
     };
     let description = describe(preview);
@@ -152,12 +153,12 @@ pub(super) fn first_open(store: &dyn Store) -> Result<Option<RewindRecord>, Stor
 
 /// The plan that a rewind promised.
 pub(super) fn plan_of(record: &RewindRecord) -> Result<Plan, serde_json::Error> {
-    serde_json::from_str(&record.plan)
+    read_plan(&record.plan)
 }
 
 /// The same without its steps.
 pub(super) fn plan_header_of(record: &RewindRecord) -> Result<PlanHeader, serde_json::Error> {
-    serde_json::from_str(&record.plan)
+    read_plan(&record.plan)
 }
 
 /// The receipt of a rewind that is done; `None` also if it cannot be read.

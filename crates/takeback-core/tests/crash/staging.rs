@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use takeback_core::rewind::{Receipt, RecoveryReport, RewindError, RewindRequest, Target, recover};
 use takeback_store::disk::{self, CrashPoint};
-use takeback_store::{PointId, RewindState, Write};
+use takeback_store::{PointId, RewindState, StoredPlan, Write};
 use takeback_testkit::Sandbox;
 
 use crate::scene::Scene;
@@ -116,7 +116,7 @@ fn a_plan_that_cannot_be_read() {
         if record.state == RewindState::Done {
             break;
         }
-        record.plan = "{\"steps\":[{\"path\":".into();
+        record.plan = StoredPlan::of_text("{\"steps\":[{\"path\":").unwrap();
         let head = store.head().unwrap();
         store.commit(head, &[Write::Rewind(record.clone())]).unwrap();
         let (tree, mut stage) = (sandbox.tree(), left_in_stages(&sandbox));

@@ -7,7 +7,7 @@ use crate::change::{Author, Change};
 use crate::entry::Entry;
 use crate::id::{CallId, PointId, RewindId, Seq, Timestamp, TurnId};
 use crate::point::Point;
-use crate::rewind::{RewindKind, RewindRecord, RewindState};
+use crate::rewind::{RewindKind, RewindRecord, RewindState, StoredPlan};
 use crate::session::{Call, CallKind, CallState, Session, Turn};
 use crate::store::{CompactEffort, Store, StoreError, Write};
 
@@ -52,7 +52,7 @@ pub(super) fn dropped_records_are_gone_and_the_rest_stays(
         began_at: Seq(1),
         safety_point: PointId(2),
         created_at: Timestamp(1),
-        plan: "{}".into(),
+        plan: StoredPlan::of_text("{}").expect("it fits in memory"),
         receipt: None,
     };
     let known = Point { message_ids: vec!["m".to_owned()], ..point(1, 1) };

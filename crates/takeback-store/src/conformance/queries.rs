@@ -10,7 +10,7 @@ use crate::entry::Entry;
 use crate::id::{PointId, RewindId, Seq, SessionId, Timestamp};
 use crate::path::WorkPath;
 use crate::point::{Point, PointFilter, PointKind, PointQuery};
-use crate::rewind::{RewindKind, RewindRecord, RewindState};
+use crate::rewind::{RewindKind, RewindRecord, RewindState, StoredPlan};
 use crate::runs::{CallLookup, ChangeRun, group_runs};
 use crate::store::{Store, Write};
 
@@ -106,7 +106,7 @@ pub(super) fn rewinds_are_found_by_id_and_while_they_are_open(
         began_at: Seq(began_at),
         safety_point: PointId(2),
         created_at: Timestamp(1),
-        plan: "{}".into(),
+        plan: StoredPlan::of_text("{}").expect("it fits in memory"),
         receipt: None,
     };
     let rewinds = [

@@ -5,7 +5,7 @@ use super::{commit, good};
 use crate::change::{Author, Change};
 use crate::id::{CallId, PointId, RewindId, Seq, Timestamp, TurnId};
 use crate::point::{GitState, Point, PointBasis, PointKind};
-use crate::rewind::{RewindKind, RewindRecord, RewindState};
+use crate::rewind::{RewindKind, RewindRecord, RewindState, StoredPlan};
 use crate::session::{Call, CallKind, CallState, Process, Session, Turn};
 use crate::store::{Store, Write};
 
@@ -171,7 +171,7 @@ pub(super) fn rewinds_are_listed_oldest_first_and_replaced_by_id(
         began_at: Seq(began_at),
         safety_point: PointId(u64::MAX),
         created_at: Timestamp(1),
-        plan: "{\"steps\":[]}".into(),
+        plan: StoredPlan::of_text("{\"steps\":[]}").expect("it fits in memory"),
         receipt: None,
     };
     let mut rewinds = [

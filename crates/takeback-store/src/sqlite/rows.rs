@@ -20,7 +20,7 @@ use crate::change::{Author, Change, Correction};
 use crate::entry::{Entry, NotCapturedReason};
 use crate::id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
-use crate::rewind::{RewindHeader, RewindKind, RewindRecord};
+use crate::rewind::{RewindHeader, RewindKind, RewindRecord, StoredPlan};
 use crate::store::Head;
 
 /// Why a row could not be read or written.
@@ -323,7 +323,7 @@ fn rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
     if has_recorded_sum(row, REWIND_SUM, Sum::of_rewind(&rewind))? {
         return Ok(rewind);
     }
-    Ok(RewindRecord { plan: "".into(), ..rewind })
+    Ok(RewindRecord { plan: StoredPlan::default(), ..rewind })
 }
 
 pub(super) const REWINDS: &str = select_rewinds!("");
@@ -331,7 +331,7 @@ pub(super) const REWIND_SUM: usize = 9;
 
 pub(super) fn decode_rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
     let RewindHeader { id, kind, state, began_at, safety_point, created_at } = rewind_header(row)?;
-    let (plan, receipt) = (row.get(7)?, row.get(8)?);
+    let (plan, receipt) = (StoredPlan::from_bytes(row.get(7)?), row.get(8)?);
     Ok(RewindRecord { id, kind, state, began_at, safety_point, created_at, plan, receipt })
 }
 

@@ -130,7 +130,7 @@ CREATE TABLE rewind (
     began_at INTEGER NOT NULL,
     safety_point INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    plan TEXT NOT NULL,
+    plan BLOB NOT NULL,
     receipt TEXT,
     sum BLOB NOT NULL
 ) STRICT;

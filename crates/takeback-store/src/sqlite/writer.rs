@@ -445,7 +445,7 @@ impl<'a> Writer<'a> {
             signed(rewind.began_at.0),
             rewind.safety_point.0.cast_signed(),
             rewind.created_at.0,
-            rewind.plan,
+            rewind.plan.as_bytes(),
             rewind.receipt,
             &sum.0[..],
         ])?;

@@ -50,7 +50,7 @@ fn every_altered_record_is_found() {
         ("UPDATE point SET seq = seq - 1", "point 0000000000000001"),
         ("UPDATE point SET label = 'other'", "point 0000000000000001"),
         ("UPDATE point_message SET message = 'other'", "point 0000000000000001"),
-        ("UPDATE rewind SET plan = plan || ' '", "rewind 0000000000000001"),
+        ("UPDATE rewind SET plan = CAST(plan || x'00' AS BLOB)", "rewind 0000000000000001"),
         ("DELETE FROM change WHERE seq = 3; DELETE FROM suspect WHERE change = 3", RECORDS),
         ("DELETE FROM change WHERE seq = (SELECT max(seq) FROM change)", RECORDS),
         ("DELETE FROM point WHERE id = 1", RECORDS),
@@ -119,7 +119,10 @@ fn a_damaged_record_does_not_affect_the_rest() {
 #[test]
 fn a_moved_point_and_a_changed_plan_are_not_used() {
     let dir = store();
-    alter(dir.path(), "UPDATE point SET seq = 1; UPDATE rewind SET plan = plan || ' '");
+    alter(
+        dir.path(),
+        "UPDATE point SET seq = 1; UPDATE rewind SET plan = CAST(plan || x'00' AS BLOB)",
+    );
     let store = SqliteStore::open(dir.path()).unwrap();
     assert!(!store.points().unwrap().is_empty(), "they are listed");
     let asked = store.find_points(PointQuery::Id(PointId(1)));

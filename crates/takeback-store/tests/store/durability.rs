@@ -7,8 +7,8 @@ use std::rc::Rc;
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::{
     Blobs as _, Durability, Head, Log as _, PackedBlob, PointId, RewindId, RewindKind,
-    RewindRecord, RewindState, Seq, SessionId, SqliteStore, Timestamp, Turn, TurnId, Upkeep as _,
-    Write,
+    RewindRecord, RewindState, Seq, SessionId, SqliteStore, StoredPlan, Timestamp, Turn, TurnId,
+    Upkeep as _, Write,
 };
 
 use crate::sample;
@@ -32,7 +32,7 @@ fn rewind() -> Write {
         began_at: Seq(0),
         safety_point: PointId(2),
         created_at: Timestamp(0),
-        plan: "{}".into(),
+        plan: StoredPlan::of_text("{}").expect("it fits in memory"),
         receipt: None,
     })
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use takeback_store::{
     Author, Call, CallKind, CallState, Change, Digest, Entry, Evidence, GitState, Head,
     NotCapturedReason, PackedBlob, Point, PointBasis, PointId, PointKind, Process, RewindId,
-    RewindKind, RewindRecord, RewindState, Seq, Session, Store, StoreError, Timestamp, Turn,
-    TurnId, WorkPath, Write,
+    RewindKind, RewindRecord, RewindState, Seq, Session, Store, StoreError, StoredPlan, Timestamp,
+    Turn, TurnId, WorkPath, Write,
 };
 
 /// Everything in a store, as text that is easy to compare and to read.
@@ -109,7 +109,7 @@ pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreEr
         began_at: head.seq,
         safety_point: PointId(number),
         created_at: time,
-        plan: "{}".into(),
+        plan: StoredPlan::of_text("{}").expect("it fits in memory"),
         receipt: Some("{}".to_owned()),
     }));
     writes.push(Write::ScanTime(time));

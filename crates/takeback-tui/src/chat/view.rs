@@ -10,9 +10,9 @@ use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Activity, Chat};
-use crate::clean::clean;
-use crate::fit::fit;
+use crate::cut_text::fit;
 use crate::keys::Moment;
+use crate::safe_text::clean;
 use crate::theme::Theme;
 
 /// How many completions are shown.

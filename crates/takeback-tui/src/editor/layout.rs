@@ -1,6 +1,6 @@
 //! Lays out the input at a width.
 
-use crate::clean::clean;
+use crate::safe_text::clean;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 

@@ -7,7 +7,7 @@ mod preview;
 mod rows;
 
 use super::{Menu, Tab};
-use crate::fit::fit;
+use crate::cut_text::fit;
 use crate::theme::Theme;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -115,7 +115,7 @@ fn foot_line(menu: &Menu, width: usize, theme: &Theme) -> Line<'static> {
         let keys = "   esc closes the filter";
         let room = width.saturating_sub(keys.width() + 2);
         return Line::from(vec![
-            Span::styled(format!("/{}", crate::fit::fit_end(filter, room)), theme.heading),
+            Span::styled(format!("/{}", crate::cut_text::fit_end(filter, room)), theme.heading),
             Span::styled("▏", theme.heading),
             Span::styled(keys, theme.hint),
         ]);

@@ -176,7 +176,7 @@ fn sentence(done: &CleanUpReport) -> String {
 fn clock_trouble(trouble: ClockTrouble) -> String {
     match trouble {
         ClockTrouble::WentBack { last, now } => format!(
-            "nothing was cleaned up: the clock went back (it is {}, and something happened at {})",
+            "nothing was cleaned up: the clock went back (it is {}, but the last activity was at {})",
             moment(now),
             moment(last)
         ),
@@ -214,7 +214,7 @@ pub(crate) fn enforce_point_cap_in_background(place: &Place, session: &SessionId
 /// Cleans up once a day, or when the store has become too large. An error is reported but does not stop the
 /// command.
 pub(crate) fn clean_up_if_due(place: &mut Place, options: &Options) {
-    let said = match clean_up_due(place, options) {
+    let notice = match clean_up_due(place, options) {
         Ok(None) => return,
         Ok(Some(CleanUpReport { stopped: Some(trouble), .. })) => {
             format!("{}; see `takeback cleanup`", clock_trouble(trouble))
@@ -227,7 +227,7 @@ pub(crate) fn clean_up_if_due(place: &mut Place, options: &Options) {
     };
     let mut err = anstream::stderr().lock();
     // Standard error is closed; there is nowhere left to report this.
-    drop(writeln!(err, "{WARNING}takeback:{WARNING:#} {said}"));
+    drop(writeln!(err, "{WARNING}takeback:{WARNING:#} {notice}"));
 }
 
 fn clean_up_due(

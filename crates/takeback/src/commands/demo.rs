@@ -51,11 +51,8 @@ const SESSION: &str = "claude-1";
 
 pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     if screen.json {
-        return Err(CommandError::new(
-            Kind::Usage,
-            "the demo is for people and has no JSON answer",
-        )
-        .hint("Run it without --json."));
+        return Err(CommandError::new(Kind::Usage, "the demo has no JSON answer")
+            .hint("Run it without --json."));
     }
     let folder = tempfile::tempdir()?;
     let root = folder.path().join("shop-project");
@@ -95,15 +92,15 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     heading(out, 2, "takeback log")?;
     let store = &*workspace.store;
     let points = store.points()?;
-    let told: Vec<_> = points
+    let listed: Vec<_> = points
         .into_iter()
         .map(|point| {
-            let told =
+            let row =
                 point_answer(store, &point, &store.changes_after(point.seq)?, &HashSet::new())?;
-            Ok((point, told))
+            Ok((point, row))
         })
         .collect::<Result<_, CommandError>>()?;
-    log::print(out, &told, &SessionNames::of(&store.sessions()?))?;
+    log::print(out, &listed, &SessionNames::of(&store.sessions()?))?;
 
     heading(out, 3, "takeback rewind @ --dry-run")?;
     let request = RewindRequest::new(Target::Point(point));

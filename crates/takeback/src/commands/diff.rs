@@ -120,7 +120,7 @@ pub(crate) fn add_patches(
 }
 
 fn nothing_differs(args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandError> {
-    let said = if args.paths.is_empty() {
+    let notice = if args.paths.is_empty() {
         "No differences.".to_owned()
     } else {
         format!("No differences match {}.", plain(&args.paths.join(", ")))
@@ -129,10 +129,10 @@ fn nothing_differs(args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandEr
         return Ok(0);
     }
     if args.stat || screen.reader() == Reader::Person {
-        writeln!(screen.out, "{HINT}{said}{HINT:#}")?;
+        writeln!(screen.out, "{HINT}{notice}{HINT:#}")?;
     } else if !args.paths.is_empty() {
         // The patch is empty, but the path may be misspelled.
-        writeln!(anstream::stderr().lock(), "{WARNING}takeback:{WARNING:#} {said}")?;
+        writeln!(anstream::stderr().lock(), "{WARNING}takeback:{WARNING:#} {notice}")?;
     }
     Ok(0)
 }

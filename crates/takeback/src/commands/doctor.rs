@@ -62,8 +62,9 @@ pub(crate) fn doctor(
         agent::CheckupContext { homes: &homes, location: &location, beats: &beats, now: now() };
     let agents = Checkup::of_all(&context);
     let state = state::State::of(&location, &beats);
-    let told: Vec<&Finding> = agents.iter().map(|agent| &agent.told).chain(&state.told).collect();
-    let broken = told.iter().any(|told| told.health == Health::Broken);
+    let findings: Vec<&Finding> =
+        agents.iter().map(|agent| &agent.finding).chain(&state.findings).collect();
+    let broken = findings.iter().any(|finding| finding.health == Health::Broken);
     if screen.json {
         screen.json(&answers::DoctorAnswer {
             ok: !broken,
@@ -71,45 +72,45 @@ pub(crate) fn doctor(
             home: answers::place(&location.home),
             home_bytes: state.home_bytes,
             agents: agents.iter().map(Checkup::answer).collect(),
-            checks: state.told.iter().map(Finding::answer).collect(),
+            checks: state.findings.iter().map(Finding::answer).collect(),
         })?;
         return Ok(u8::from(broken));
     }
     if !screen.quiet {
         writeln!(screen.out, "{HEADING}takeback {}{HEADING:#}", env!("CARGO_PKG_VERSION"))?;
     }
-    for told in told {
-        let is_shown = match told.health {
+    for finding in findings {
+        let is_shown = match finding.health {
             Health::None => screen.verbose,
             Health::Good => !screen.quiet,
             Health::Warning | Health::Broken => true,
         };
         if is_shown {
-            print(told, screen)?;
+            print(finding, screen)?;
         }
     }
-    if agents.iter().all(|agent| agent.told.health == Health::None) && !screen.quiet {
+    if agents.iter().all(|agent| agent.finding.health == Health::None) && !screen.quiet {
         print(&Finding::new(Health::None, "no supported agent is installed"), screen)?;
     }
     Ok(if broken { Kind::Error as u8 } else { 0 })
 }
 
-fn print(told: &Finding, screen: &mut Screen) -> Result<(), CommandError> {
-    let (style, mark) = match told.health {
+fn print(finding: &Finding, screen: &mut Screen) -> Result<(), CommandError> {
+    let (style, mark) = match finding.health {
         Health::None => (HINT, '·'),
         Health::Good => (SUCCESS, '✓'),
         Health::Warning => (WARNING, '!'),
         Health::Broken => (FAILURE, '✗'),
     };
     let room = width().saturating_sub(4);
-    for (at, line) in wrap(&told.what, room).iter().enumerate() {
+    for (at, line) in wrap(&finding.what, room).iter().enumerate() {
         if at == 0 {
             writeln!(screen.out, "{style}{mark}{style:#} {line}")?;
         } else {
             writeln!(screen.out, "  {line}")?;
         }
     }
-    for line in told.next.iter().flat_map(|next| wrap(next, room)) {
+    for line in finding.next.iter().flat_map(|next| wrap(next, room)) {
         writeln!(screen.out, "    {HINT}{line}{HINT:#}")?;
     }
     Ok(())

@@ -57,9 +57,9 @@ pub(crate) fn export(
         write_file(&args.file, overwrite, |sink| pack(workspace, &options, sink))?;
     drop(writing);
     let mut out = std::mem::replace(&mut screen.out, Box::new(io::sink()));
-    let told = print_summary(&mut out, args, &exported, screen);
+    let printed = print_summary(&mut out, args, &exported, screen);
     screen.out = out;
-    told
+    printed
 }
 
 fn print_summary(

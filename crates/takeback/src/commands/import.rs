@@ -42,7 +42,7 @@ pub(crate) fn import(
     let limits = BundleLimits { contents: args.max_size, outside };
     let from_input = named == Path::new("-");
     let file = if from_input { PathBuf::from("standard input") } else { named.clone() };
-    let opened = if from_input { spool_stdin(&limits) } else { open_file(named) };
+    let opened = if from_input { copy_stdin(&limits) } else { open_file(named) };
     let opened = opened.map_err(|error| {
         CommandError::new(Kind::Error, format!("{} cannot be read: {error}", file.display()))
     })?;
@@ -103,7 +103,7 @@ fn open_file(path: &Path) -> io::Result<File> {
 }
 
 /// Standard input as a file without a name: a bundle is read more than once.
-fn spool_stdin(limits: &BundleLimits) -> io::Result<File> {
+fn copy_stdin(limits: &BundleLimits) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
     // One byte more than the limit, so that a bundle that is too long is not mistaken for one that was cut
     // off.
@@ -182,7 +182,11 @@ fn print_summary(
         let title = shorten(&title.join(" "), width().saturating_sub(12).max(20));
         writeln!(out, "  {NAME}{}{NAME:#}  {title}", &id[..8])?;
         if let Some(wanted) = &point.wanted_label {
-            writeln!(out, "            {HINT}the label “{}” is taken here{HINT:#}", plain(wanted))?;
+            writeln!(
+                out,
+                "            {HINT}the label “{}” is already used here{HINT:#}",
+                plain(wanted)
+            )?;
         }
     }
     if imported.steps > 0 {

@@ -34,8 +34,8 @@ pub(crate) fn mcp(options: &Options, args: &McpArgs) -> Result<u8, CommandError>
     let error = command.exec();
     let what = format!("cannot start {}", program.display());
     if error.kind() == io::ErrorKind::NotFound {
-        let said = format!("{what}: it does not exist");
-        return Err(CommandError::new(Kind::Error, said).hint(
+        let message = format!("{what}: it does not exist");
+        return Err(CommandError::new(Kind::Error, message).hint(
             "Install it: `cargo install --path crates/takeback-mcp` in Takeback's source, \
              or put it next to this program.",
         ));

@@ -223,7 +223,7 @@ struct OpenedCall {
     session: SessionId,
     call: CallId,
     /// The event may still be in the inbox.
-    is_spooled: bool,
+    is_late: bool,
 }
 
 impl Recording {
@@ -333,7 +333,7 @@ impl Recording {
             AgentEvent::BeforeTool { session, call, .. } => self.opened.push(OpenedCall {
                 session: session.clone(),
                 call: call.clone(),
-                is_spooled: recorded.late,
+                is_late: recorded.late,
             }),
             AgentEvent::AfterTool { session, call, .. } => {
                 self.opened.retain(|one| (&one.session, &one.call) != (session, call));
@@ -357,9 +357,9 @@ impl Recording {
     /// input, too. Calls that were opened elsewhere or run in the background stay open.
     pub(crate) fn end(&mut self, workspace: &mut Workspace) -> Result<(), RecordError> {
         let mut interrupted = BTreeSet::new();
-        for OpenedCall { session, call, is_spooled } in std::mem::take(&mut self.opened) {
+        for OpenedCall { session, call, is_late } in std::mem::take(&mut self.opened) {
             let state = workspace.store.call(&session, &call)?.map(|call| call.state);
-            let is_open = state.map_or(is_spooled, is_unended);
+            let is_open = state.map_or(is_late, is_unended);
             if is_open {
                 let outcome = Outcome::Interrupted;
                 interrupted.insert(session.clone());

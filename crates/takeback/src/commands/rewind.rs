@@ -1,8 +1,8 @@
 //! `rewind`, `undo` and `redo`: preview, confirm, apply, verify.
 
-mod unattended;
+mod batch;
 mod active_sessions;
-mod unclear;
+mod author_questions;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -19,8 +19,8 @@ use takeback_store::{Point, SessionId, WorkPath};
 use takeback_tui::{Menu, MenuAction, MenuOptions, MenuScope, RowId};
 
 use self::active_sessions::{ActiveSession, active_sessions};
-pub(crate) use self::unattended::{apply_marked, preview_marked, run_unattended};
-use self::unattended::{is_already_there, receipt_of, tense_of, windows_of};
+pub(crate) use self::batch::{apply_marked, preview_marked, run_unattended};
+use self::batch::{is_already_there, receipt_of, tense_of, windows_of};
 use super::choose::choose;
 use super::cleanup::enforce_point_cap;
 use super::conversation::{self, cut_of};
@@ -59,8 +59,8 @@ pub(crate) fn rewind(
     let workspace = &mut place.workspace;
     let point = find_in(&*workspace.store, name)?;
     let request = request(workspace, options, args, &point)?;
-    let title = format!("Rewind to {}", name_of(&point));
-    run_request(workspace, options, request, &args.doing, &title, screen)
+    let titled = TitledRequest { title: format!("Rewind to {}", name_of(&point)), request };
+    run_request(workspace, options, titled, &args.doing, screen)
 }
 
 pub(crate) fn request(
@@ -145,15 +145,16 @@ fn rewind_from_menu(
             menu::select_files(workspace, &mut request, &choice.files)?;
             // Files may have changed since the menu showed them.
             doing.yes &= args.doing.yes || active_sessions(&*workspace.store, &request)?.is_empty();
-            let title = format!("Rewind to {}", name_of(point));
-            run_request(workspace, options, request, &doing, &title, screen)
+            let titled = TitledRequest { title: format!("Rewind to {}", name_of(point)), request };
+            run_request(workspace, options, titled, &doing, screen)
         }
         MenuAction::RestoreExecution(execution) => {
             super::state::rollback_execution(workspace, options, &execution, &doing, screen)
         }
         MenuAction::Undo => {
             let request = RewindRequest::new(Target::Undo);
-            run_request(workspace, options, request, &doing, "Undo the last rewind", screen)
+            let titled = TitledRequest { title: "Undo the last rewind".to_owned(), request };
+            run_request(workspace, options, titled, &doing, screen)
         }
         MenuAction::Cancel | MenuAction::Stay | MenuAction::Preview(_) => {
             writeln!(screen.out, "Exited checkpoint selection.")?;
@@ -190,7 +191,8 @@ fn undo_or_redo(
     if args.exact {
         request.exactness = Exactness::Exact;
     }
-    run_request(&mut place.workspace, options, request, &args.doing, title, screen)
+    let titled = TitledRequest { title: title.to_owned(), request };
+    run_request(&mut place.workspace, options, titled, &args.doing, screen)
 }
 
 /// Records the latest changes, so that the preview lists them as kept.
@@ -209,15 +211,21 @@ fn catch_up(workspace: &mut Workspace, request: &RewindRequest) -> Result<(), Co
     Ok(())
 }
 
+/// A request, and the title of its preview.
+pub(crate) struct TitledRequest {
+    pub(crate) title: String,
+    pub(crate) request: RewindRequest,
+}
+
 /// Previews a request on a terminal, asks if confirmation is needed, applies it, and prints the receipt.
 pub(crate) fn run_request(
     workspace: &mut Workspace,
     options: &Options,
-    mut request: RewindRequest,
+    titled: TitledRequest,
     args: &ApplyArgs,
-    title: &str,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    let TitledRequest { title, mut request } = titled;
     let busy = active_sessions(&*workspace.store, &request)?;
     if screen.json && (args.yes || args.dry_run) {
         let (answer, code) = run_unattended(workspace, options, request, args)?;
@@ -253,11 +261,11 @@ pub(crate) fn run_request(
         };
         if let Some(seen) = shown.as_ref().filter(|_| is_there || !silent) {
             let names = SessionNames::of(&workspace.store.sessions()?);
-            show_preview(seen, is_there, title, &names, screen)?;
+            show_preview(seen, is_there, &title, &names, screen)?;
             say_if_unmatched(&seen.receipt(), &request.paths, screen)?;
             if std::mem::take(&mut may_ask_authors) {
                 let plan = &seen.plan;
-                if unclear::ask_authors(&*workspace.store, plan, &mut request, screen)? {
+                if author_questions::ask_authors(&*workspace.store, plan, &mut request, screen)? {
                     shown = Some(preview(workspace, &request)?);
                     continue;
                 }
@@ -299,8 +307,8 @@ pub(crate) fn run_request(
             done => {
                 let done = done?;
                 if only_remembers {
-                    let said = "Your choice for these files is remembered.";
-                    writeln!(screen.out, "{HINT}{said}{HINT:#}")?;
+                    let message = "Your choice for these files is remembered.";
+                    writeln!(screen.out, "{HINT}{message}{HINT:#}")?;
                     return Ok(receipt::exit_code(&done, Tense::Did));
                 }
                 let windows = windows_of(&*workspace.store, &done)?;
@@ -309,7 +317,8 @@ pub(crate) fn run_request(
                 let cut = if refused { None } else { cut_of(workspace, &request)? };
                 let names = SessionNames::of(&workspace.store.sessions()?);
                 let done = names.in_receipt(done);
-                let ending = Remarks { windows: &windows, cut: cut.as_ref(), title, titled };
+                let ending =
+                    Remarks { windows: &windows, cut: cut.as_ref(), title: &title, titled };
                 let code = print_outcome(&done, &request, &ending, screen)?;
                 if !ask && !screen.quiet && done.changed_something() {
                     print_active_sessions(&busy, Tense::Did, workspace, screen)?;
@@ -363,8 +372,9 @@ fn print_outcome(
             writeln!(screen.out, "{SUCCESS}{verdict}{SUCCESS:#}{between}{HINT}{hint}{HINT:#}")?;
         }
         if done.errors.iter().any(|problem| problem.error.contains(UNCONFIRMED)) {
-            let said = "The files are as listed, but may not survive a power loss: check the disk.";
-            for line in wrap(said, width()) {
+            let message =
+                "The files are as listed, but may not survive a power loss: check the disk.";
+            for line in wrap(message, width()) {
                 writeln!(screen.out, "{FAILURE}{line}{FAILURE:#}")?;
             }
         }
@@ -400,7 +410,7 @@ fn print_active_sessions(
 
 /// Prints why nothing is done, and what to try instead.
 fn say_refused(tense: Tense, screen: &mut Screen) -> io::Result<()> {
-    let said = match tense {
+    let message = match tense {
         Tense::Would | Tense::WouldNot => {
             "Nothing would be changed: state and files are restored together or not at all."
         }
@@ -408,7 +418,7 @@ fn say_refused(tense: Tense, screen: &mut Screen) -> io::Result<()> {
     };
     let hint = "--partial skips those files, --exact overwrites them, --state-only restores no \
                 files.";
-    for line in wrap(said, width()) {
+    for line in wrap(message, width()) {
         writeln!(screen.out, "{FAILURE}{line}{FAILURE:#}")?;
     }
     for line in wrap(hint, width()) {
@@ -437,8 +447,8 @@ fn say_if_unmatched(receipt: &Receipt, paths: &[String], screen: &mut Screen) ->
     let named_nothing = *receipt
         == Receipt { success: receipt.success, point: receipt.point, ..Receipt::default() };
     if named_nothing && !paths.is_empty() {
-        let said = format!("No change since then matches {}.", plain(&paths.join(", ")));
-        writeln!(screen.out, "{HINT}{said}{HINT:#}")?;
+        let message = format!("No change since then matches {}.", plain(&paths.join(", ")));
+        writeln!(screen.out, "{HINT}{message}{HINT:#}")?;
     }
     Ok(())
 }

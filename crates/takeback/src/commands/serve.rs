@@ -111,14 +111,14 @@ fn many_clients(start: &Start, args: &ServeArgs, screen: &mut Screen) -> Result<
 
 /// Readable once a signal asks this process to end; a second signal ends it immediately.
 fn shutdown_signal() -> io::Result<UnixStream> {
-    let (told, tells) = UnixStream::pair()?;
+    let (reader, writer) = UnixStream::pair()?;
     let again = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT, SIGHUP] {
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&again))?;
         flag::register(signal, Arc::clone(&again))?;
-        low_level::pipe::register(signal, tells.try_clone()?)?;
+        low_level::pipe::register(signal, writer.try_clone()?)?;
     }
-    Ok(told)
+    Ok(reader)
 }
 
 impl From<SocketError> for CommandError {

@@ -1,7 +1,7 @@
 //! `status`: what is protected, what is not, and which agents are working.
 
 mod gaps;
-mod ignored;
+mod ignored_files;
 mod line;
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use takeback_core::{ScanProgress, Workspace, look_around};
 use takeback_store::{Loss, PointKind, Session, StoreError, WorkPath};
 
 use self::gaps::Gaps;
-use self::ignored::Ignored;
+use self::ignored_files::IgnoredFiles;
 pub(crate) use self::line::line;
 use super::sessions::may_be_at_work;
 use super::{disk_limits, unreadable};
@@ -27,7 +27,7 @@ use crate::args::Options;
 use crate::error::{CommandError, Kind};
 use crate::marker::LostHistory;
 use crate::place::{self, Place, Store};
-use crate::probe::NotWritable;
+use crate::probe::WriteFailure;
 use crate::screen::{
     HEADING, HINT, NAME, Screen, WARNING, bytes, count, name, plain, plain_bytes, width, wrap,
 };
@@ -50,19 +50,19 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let going = place.workspace.inbox().scan_progress()?;
     // Not while another process scans, nor if the result could not be recorded.
     let is_looked_at = going.is_none() && gaps.not_writable.is_none();
-    let surveyed = if is_looked_at { look(&mut place)? } else { None };
-    let mut said = gaps.warnings(&place);
+    let scanned = if is_looked_at { look(&mut place)? } else { None };
+    let mut lines = gaps.warnings(&place);
     let workspace = &mut place.workspace;
-    let rewinding = surveyed.is_none() && !workspace.store.open_rewinds()?.is_empty();
+    let rewinding = scanned.is_none() && !workspace.store.open_rewinds()?.is_empty();
     let points = workspace.store.points()?;
     let sessions = workspace.store.sessions()?;
     let calls = workspace.store.live_calls()?;
     let listed = points.iter().filter(|point| point.kind != PointKind::Safety).count();
     let size = folder_bytes(&workspace.store_dir);
-    let precious = Ignored::of(workspace)?;
+    let precious = IgnoredFiles::of(workspace)?;
     let losses = workspace.store.losses()?;
     let over = disk_limits::over(&*workspace.store, size, &place.settings)?;
-    let (stats, left_out, unreadable) = match surveyed {
+    let (stats, left_out, unreadable) = match scanned {
         Some(ScanReport { recorded, skipped }) => {
             let left_out = measure(workspace, skipped);
             (Some(recorded.stats), Some(left_out), Some(recorded.unreadable))
@@ -75,7 +75,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             store: answers::place(&workspace.store_dir),
             store_bytes: size,
             recording: place.settings.is_enabled(),
-            not_writable: gaps.not_writable.as_ref().map(NotWritable::answer),
+            not_writable: gaps.not_writable.as_ref().map(WriteFailure::answer),
             history_gone: place.gone.as_ref().map(LostHistory::answer),
             too_old: gaps.too_old(),
             locked: stats.is_none() && is_looked_at,
@@ -120,14 +120,15 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         (None, true) => "A rewind is running",
         (None, false) => "Another command has it locked",
     };
-    said.extend(describe_scan(stats, going, why, kept));
+    lines.extend(describe_scan(stats, going, why, kept));
     if let Some(over) = &over {
-        said.push((WARNING, format!("It is {}", disk_limits::words(over))));
+        lines.push((WARNING, format!("It is {}", disk_limits::words(over))));
     }
-    said.extend(losses.iter().map(lost));
-    said.extend(precious.line(workspace.scope.precious_total_max).map(|line| (Style::new(), line)));
-    said.extend(at_work(&*workspace.store, &sessions)?);
-    for (style, text) in said {
+    lines.extend(losses.iter().map(lost));
+    lines
+        .extend(precious.line(workspace.scope.precious_total_max).map(|line| (Style::new(), line)));
+    lines.extend(at_work(&*workspace.store, &sessions)?);
+    for (style, text) in lines {
         print_wrapped(&mut screen.out, style, &text)?;
     }
     print_unread(&mut screen.out, &unreadable.unwrap_or_default())?;
@@ -143,7 +144,7 @@ fn at_work(
     sessions: &[Session],
 ) -> Result<Vec<(Style, String)>, StoreError> {
     let (time, names) = (now(), SessionNames::of(sessions));
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     for session in sessions.iter().filter(|session| may_be_at_work(session)) {
         let Some(turn) = session.open_turn.map(|turn| store.turn(turn)).transpose()?.flatten()
         else {
@@ -156,9 +157,9 @@ fn at_work(
         // Without a known process, all that is known is that the turn has not ended.
         let verb = if session.owner.is_some() { "is" } else { "may be" };
         let since = ago(turn.opened_at, time);
-        said.push((NAME, format!("{name} {verb} at work (last prompt {since})")));
+        lines.push((NAME, format!("{name} {verb} at work (last prompt {since})")));
     }
-    Ok(said)
+    Ok(lines)
 }
 
 fn lost(loss: &Loss) -> (Style, String) {
@@ -264,14 +265,14 @@ fn measure(workspace: &Workspace, skipped: Vec<(WorkPath, OutReason)>) -> Vec<Un
 }
 
 impl UncoveredPath {
-    fn answer(&self) -> answers::NotCovered {
+    fn answer(&self) -> answers::CoverageGap {
         let (size, at_least) = match self.size {
             Some(Size::Exactly(size)) => (Some(size), false),
             Some(Size::AtLeast(size)) => (Some(size), true),
             None => (None, false),
         };
         let path = answers::path(&self.path);
-        answers::NotCovered { path, reason: reason(self.reason), size, at_least }
+        answers::CoverageGap { path, reason: reason(self.reason), size, at_least }
     }
 
     fn line(&self) -> String {
@@ -284,8 +285,8 @@ impl UncoveredPath {
     }
 }
 
-fn reason(reason: OutReason) -> answers::NotCoveredReason {
-    use answers::NotCoveredReason as Reason;
+fn reason(reason: OutReason) -> answers::CoverageGapReason {
+    use answers::CoverageGapReason as Reason;
     match reason {
         OutReason::Derived => Reason::Derived,
         OutReason::IgnoredFolder => Reason::IgnoredFolder,

@@ -38,8 +38,8 @@ pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         }
         writeln!(
             screen.out,
-            "\n{}. Points that do not need it are intact.",
-            count(damage.len(), "damage")
+            "\n{}. Points that do not need what is damaged are intact.",
+            count(damage.len(), "problem")
         )?;
     }
     Ok(code)
@@ -64,19 +64,6 @@ pub(crate) fn damage_beside(root: &Path, folder: &Path) -> Result<Vec<String>, S
     if lost > 0 {
         let lost = count(lost, "event");
         damage.push(format!("{lost} in the inbox cannot be read, and will not be recorded"));
-    }
-    for name in ["spool", "spool.draining", "deferred"] {
-        let path = folder.join(name);
-        let is_used = match std::fs::read_dir(&path) {
-            Ok(mut names) => names.next().is_some(),
-            Err(_) => path.metadata().is_ok_and(|file| file.len() > 0),
-        };
-        if is_used {
-            let path = path.display();
-            damage.push(format!(
-                "{path} was written by an older build; the events in it will not be recorded"
-            ));
-        }
     }
     Ok(damage)
 }

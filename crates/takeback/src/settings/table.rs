@@ -169,7 +169,7 @@ pub(crate) const KEYS: [Key; 21] = [
         name: KEEP_COUNT,
         default: || Value::Number(10),
         project: Project::Set,
-        meaning: "checkpoints in metadata.json and on the rewind menu's first page",
+        meaning: "prompts in metadata.json, and points on the first page of the rewind menu",
     },
     Key {
         name: DOUBLE_ESC,

@@ -316,11 +316,11 @@ fn one_session_is_imported_by_its_name_or_its_file() {
         2
     );
     user.exits(1, &["import", "--from", "claude", "nobody"])
-        .reports("no session of Claude Code is called \"nobody\"");
+        .reports("Claude Code has no session \"nobody\"");
     let elsewhere = User::new();
     let none = elsewhere.takeback(&["import", "--from", "claude"]);
     assert_eq!(none.code, 5, "{none:?}");
-    assert!(none.out.starts_with("Claude Code saved no session's files in "), "{none:?}");
+    assert!(none.out.starts_with("Claude Code saved no files for "), "{none:?}");
     assert!(!elsewhere.home().join(".takeback").exists(), "no store is made for nothing");
 }
 

@@ -67,14 +67,14 @@ fn a_second_import_says_which_label_is_taken() {
     Would import 2 points and 2 sessions  1 change, 0 new blobs
       ID  make it two
       ID  [done-2] done
-                the label “done” is taken here
+                the label “done” is already used here
     ");
     assert_eq!(user.json(&["log"]).as_array().expect("a list").len(), 2);
     insta::assert_snapshot!(user.takeback(&["import", &file]).out, @r"
     Imported 2 points and 2 sessions  1 change, 0 new blobs
       ID  make it two
       ID  [done-2] done
-                the label “done” is taken here
+                the label “done” is already used here
     Your files were not changed. `takeback rewind ID --exact` restores the files of a point.
     ");
     // Local points still come first, also when they are counted or named by message.

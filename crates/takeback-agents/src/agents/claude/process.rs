@@ -87,9 +87,10 @@ impl Process {
             let last_error_line = Arc::clone(&last_error_line);
             let keep = move || {
                 read_lines(stderr, |line| {
-                    if let Some(said) = Some(line.trim()).filter(|said| !said.is_empty()) {
+                    let line = line.trim();
+                    if !line.is_empty() {
                         *last_error_line.lock().unwrap_or_else(PoisonError::into_inner) =
-                            said.to_owned();
+                            line.to_owned();
                     }
                     true
                 });
@@ -138,8 +139,8 @@ impl Process {
                 thread::sleep(Duration::from_millis(2));
             }
         }
-        let said = self.last_error_line.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let why = if said.is_empty() { describe_exit(status) } else { said };
+        let last_line = self.last_error_line.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let why = if last_line.is_empty() { describe_exit(status) } else { last_line };
         let was_killed = status.is_none_or(|status| status.code().is_none());
         ProcessEnd { why, orphaned: was_killed.then_some(self.mark) }
     }

@@ -1,17 +1,35 @@
-//! Reads the steps of a stored plan one at a time, so that a reader's memory does not grow with the plan.
+//! Plans as the store keeps them: JSON that is written and read as a stream. A reader of the steps needs
+//! the memory of one.
 
 use std::fmt;
+use std::io;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess,
+    Visitor,
+};
 
-use super::Step;
+use takeback_store::StoredPlan;
 
-/// Calls `visit` with each step of a plan that was written as JSON, in order.
+use super::{Plan, Step};
+
+pub(crate) fn write_plan(plan: &Plan) -> io::Result<StoredPlan> {
+    StoredPlan::write(|text| Ok(serde_json::to_writer(text, plan)?))
+}
+
+/// Reads a plan, or a part of one.
+pub(crate) fn read_plan<P: DeserializeOwned>(plan: &StoredPlan) -> Result<P, serde_json::Error> {
+    let text = plan.reader().map_err(serde_json::Error::custom)?;
+    serde_json::from_reader(text)
+}
+
+/// Calls `visit` with each step of a plan, in order.
 pub(crate) fn for_each_step(
-    plan: &str,
+    plan: &StoredPlan,
     mut visit: impl FnMut(Step),
 ) -> Result<(), serde_json::Error> {
-    let mut json = serde_json::Deserializer::from_str(plan);
+    let text = plan.reader().map_err(serde_json::Error::custom)?;
+    let mut json = serde_json::Deserializer::from_reader(text);
     json.deserialize_map(PlanVisitor(&mut visit))?;
     json.end()
 }
@@ -81,7 +99,7 @@ mod tests {
     #[test]
     fn every_step_comes_once_and_in_order() {
         let mut steps = Vec::new();
-        for_each_step(&serde_json::to_string(&plan()).unwrap(), |step| steps.push(step)).unwrap();
+        for_each_step(&write_plan(&plan()).unwrap(), |step| steps.push(step)).unwrap();
         assert_eq!(steps, plan().steps);
     }
 
@@ -105,7 +123,9 @@ mod tests {
     fn what_is_not_a_whole_plan_is_an_error() {
         let plan = serde_json::to_string(&plan()).unwrap();
         for damaged in ["", "[]", &plan[..plan.len() - 1], &format!("{plan}x")] {
-            assert!(for_each_step(damaged, |_| {}).is_err(), "{damaged:?}");
+            let stored = StoredPlan::of_text(damaged).unwrap();
+            assert!(for_each_step(&stored, |_| {}).is_err(), "{damaged:?}");
+            assert!(read_plan::<Plan>(&stored).is_err(), "{damaged:?}");
         }
     }
 }

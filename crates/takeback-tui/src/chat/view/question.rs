@@ -4,9 +4,9 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::super::{Chat, Question};
-use crate::clean::clean;
-use crate::fit::fit;
+use crate::cut_text::fit;
 use crate::keys::Moment;
+use crate::safe_text::clean;
 use crate::theme::Theme;
 use crate::wrap::wrap;
 

@@ -4,7 +4,7 @@ use super::super::detail::Detail;
 use super::super::{Menu, Preview, RowId};
 use super::preview::{self, FileColumns, wrapped};
 use super::{Areas, keys_that_fit, put, put_all, split};
-use crate::fit::fit;
+use crate::cut_text::fit;
 use crate::theme::Theme;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::super::list::Entry;
 use super::super::{ExecutionRow, FileAction, FilePreview, Mark, Menu, PointRow, Preview, RowId};
 use super::rows::{CURRENT, Counts};
-use crate::fit::{fit, fit_end};
+use crate::cut_text::{fit, fit_end};
 use crate::theme::Theme;
 use crate::wrap::wrap;
 

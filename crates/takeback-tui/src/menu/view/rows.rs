@@ -4,7 +4,7 @@ use super::super::list::{Entry, List};
 use super::super::{Menu, MenuScope, PointRow, Tab};
 use super::put;
 use crate::chat::format_counts;
-use crate::fit::fit;
+use crate::cut_text::fit;
 use crate::theme::Theme;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

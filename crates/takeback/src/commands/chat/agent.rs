@@ -144,10 +144,10 @@ fn driver(args: &ChatArgs) -> Result<ModelSource, CommandError> {
 
 /// Agents know only their own messages: a thread turns them into events.
 fn forward(events: &Sender<Event>) -> io::Result<Sender<ChatEvent>> {
-    let (say, said) = channel();
+    let (say, messages) = channel();
     let events = events.clone();
     Builder::new().spawn(move || {
-        for message in said {
+        for message in messages {
             if events.send(Event::Agent(message)).is_err() {
                 return;
             }

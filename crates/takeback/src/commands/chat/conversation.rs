@@ -23,6 +23,13 @@ pub(super) struct Conversation {
     pub(super) transcript: Vec<Line>,
 }
 
+/// The part of an agent's memory that all agents share.
+#[derive(Deserialize)]
+struct AgentMemory<'a> {
+    /// The agent's own name for the conversation, if it has one.
+    session: Option<&'a str>,
+}
+
 /// An item of the transcript, as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(tag = "who", rename_all = "camelCase")]
@@ -45,7 +52,10 @@ impl Conversation {
 
     /// The agent's own name for the conversation.
     pub(super) fn agent_session(&self) -> &str {
-        self.memory["session"].as_str().unwrap_or(&self.session)
+        AgentMemory::deserialize(&self.memory)
+            .ok()
+            .and_then(|memory| memory.session)
+            .unwrap_or(&self.session)
     }
 
     /// The first prompt.

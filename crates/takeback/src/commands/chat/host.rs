@@ -209,7 +209,7 @@ impl Host {
         let decision = match answer {
             Answer::Yes => Decision::Allow,
             Answer::Always => Decision::AllowAlways,
-            Answer::No => Decision::Deny("The user does not want this.".to_owned()),
+            Answer::No => Decision::Deny("The user denied this.".to_owned()),
         };
         if let Err(error) = self.agent.decide(request, decision) {
             self.say(Tone::Failure, error.to_string());

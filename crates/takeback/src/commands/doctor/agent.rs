@@ -44,7 +44,7 @@ pub(super) struct Checkup {
     places: Vec<SettingsFile>,
     fired: Option<Heartbeat>,
     session: Option<Session>,
-    pub(super) told: Finding,
+    pub(super) finding: Finding,
 }
 
 /// A settings file that can hold Takeback's hooks.
@@ -84,17 +84,17 @@ impl Checkup {
             .collect();
         let fired = context.beats_of(agent).find(|beat| beat.session != NOT_UNDERSTOOD).cloned();
         let session = newest(agent, context.homes);
-        let told = Finding::new(Health::None, "");
-        Self { agent, program, version: None, places, fired, session, told }
+        let finding = Finding::new(Health::None, "");
+        Self { agent, program, version: None, places, fired, session, finding }
     }
 
     fn finish(&mut self, context: &CheckupContext<'_>, versions: &BTreeMap<PathBuf, String>) {
         self.version = self.program.as_ref().and_then(|program| versions.get(program)).cloned();
-        let mut told = self.verdict(context, versions);
+        let mut finding = self.verdict(context, versions);
         if self.places.iter().any(SettingsFile::has_hooks) {
-            told = add_problems(told, context.beats_of(self.agent), context.now);
+            finding = add_problems(finding, context.beats_of(self.agent), context.now);
         }
-        self.told = told;
+        self.finding = finding;
     }
 
     fn verdict(
@@ -209,7 +209,7 @@ impl Checkup {
     pub(super) fn answer(&self) -> answers::AgentCheckup {
         answers::AgentCheckup {
             agent: self.agent.name.to_owned(),
-            check: self.told.answer(),
+            check: self.finding.answer(),
             program: self.program.as_deref().map(answers::place),
             version: self.version.clone(),
             hooks: self.places.iter().map(|place| place.answer(self.agent)).collect(),

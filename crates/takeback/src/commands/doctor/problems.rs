@@ -9,7 +9,7 @@ use crate::time::ago;
 
 /// Adds the newest problem to an agent's finding, and the number of others. `beats`: those of the agent.
 pub(super) fn add_problems<'a>(
-    mut told: Finding,
+    mut finding: Finding,
     beats: impl Iterator<Item = &'a Heartbeat>,
     now: Timestamp,
 ) -> Finding {
@@ -18,7 +18,7 @@ pub(super) fn add_problems<'a>(
         .filter(|(problem, _)| problem.at.0 > now.0.saturating_sub(LATELY_MS))
         .collect();
     problems.sort_by_key(|(problem, _)| problem.at);
-    let Some((newest, session)) = problems.pop() else { return told };
+    let Some((newest, session)) = problems.pop() else { return finding };
     let what = match session {
         NOT_UNDERSTOOD => "an event could not be parsed".to_owned(),
         session => format!("problem in session {}", plain(session)),
@@ -28,7 +28,7 @@ pub(super) fn add_problems<'a>(
         more => format!(" ({more} more in the last week)"),
     };
     let (when, why) = (ago(newest.at, now), plain(&newest.what));
-    told.what = format!("{}; {what} {when}: {why}{more}", told.what);
-    told.health = told.health.max(Health::Warning);
-    told
+    finding.what = format!("{}; {what} {when}: {why}{more}", finding.what);
+    finding.health = finding.health.max(Health::Warning);
+    finding
 }

@@ -23,20 +23,20 @@ use crate::time::{ago, now};
 
 pub(super) struct State {
     pub(super) home_bytes: u64,
-    pub(super) told: Vec<Finding>,
+    pub(super) findings: Vec<Finding>,
 }
 
 impl State {
     pub(super) fn of(location: &Location, beats: &[Heartbeat]) -> Self {
         let home_bytes = folder_bytes(&location.home);
-        let mut told = vec![home(&location.home, home_bytes)];
-        told.extend(writing(location));
-        told.extend(histories(location));
-        told.extend(too_old(beats));
-        told.extend(settings(location));
-        told.extend(workspace(location));
-        told.extend(room(location));
-        Self { home_bytes, told }
+        let mut findings = vec![home(&location.home, home_bytes)];
+        findings.extend(writing(location));
+        findings.extend(histories(location));
+        findings.extend(too_old(beats));
+        findings.extend(settings(location));
+        findings.extend(workspace(location));
+        findings.extend(room(location));
+        Self { home_bytes, findings }
     }
 }
 
@@ -64,16 +64,16 @@ fn writing(location: &Location) -> Option<Finding> {
 fn histories(location: &Location) -> Vec<Finding> {
     let Some(markers) = Markers::of_user() else { return Vec::new() };
     let gone = markers.lost_histories(&location.home).into_iter();
-    let mut told: Vec<Finding> =
+    let mut findings: Vec<Finding> =
         gone.map(|gone| Finding::new(Health::Broken, gone.what()).next(ACKNOWLEDGE)).collect();
     if stores::is_protected(&location.root, &location.home)
         && let Err(error) = markers.is_usable()
     {
         let folder = tilde_path(markers.folder());
         let what = format!("a deleted store would go unnoticed: {folder} cannot be used: {error}");
-        told.push(Finding::new(Health::Warning, what).next("Make it a writable folder."));
+        findings.push(Finding::new(Health::Warning, what).next("Make it a writable folder."));
     }
-    told
+    findings
 }
 
 /// Older copies of Takeback that hooks ran, and that newer stores refused.
@@ -98,7 +98,7 @@ fn settings(location: &Location) -> Vec<Finding> {
         Ok(settings) => settings,
         Err(error) => return vec![Finding::new(Health::Broken, error.line())],
     };
-    let mut told: Vec<Finding> = settings
+    let mut findings: Vec<Finding> = settings
         .refusals
         .iter()
         .chain(&settings.warnings)
@@ -107,21 +107,21 @@ fn settings(location: &Location) -> Vec<Finding> {
     if !settings.is_enabled() {
         let origin = &settings.setting(table::ENABLED).origin;
         let what = format!("recording is off: {} is false ({origin})", table::ENABLED);
-        told.push(Finding::new(Health::Warning, what).next("Set it to true to record again."));
+        findings.push(Finding::new(Health::Warning, what).next("Set it to true to record again."));
     }
-    told
+    findings
 }
 
 fn workspace(location: &Location) -> Vec<Finding> {
     let root = tilde_path(&location.root);
     let store = stores::store_of(&location.root, &location.home);
     match look(location, &store) {
-        Ok(mut told) => {
+        Ok(mut findings) => {
             let damage = damage_beside(&location.root, &store).unwrap_or_default();
             let broken =
                 |what| Finding::new(Health::Broken, format!("the store of {root}: {what}"));
-            told.extend(damage.into_iter().map(broken));
-            told
+            findings.extend(damage.into_iter().map(broken));
+            findings
         }
         Err(StoreError::Missing { .. }) => {
             vec![Finding::new(Health::None, format!("{root} is not protected yet"))]
@@ -147,22 +147,23 @@ fn room(location: &Location) -> Vec<Finding> {
     let Ok(settings) = Settings::load(&location.root, &location.home) else { return Vec::new() };
     let folder = stores::store_of(&location.root, &location.home);
     let used = folder_bytes(&folder);
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     if let Ok(Some(over)) =
         stores::open(&folder).and_then(|store| disk_limits::over(&*store, used, &settings))
     {
         let what =
             format!("the store of {} is {}", tilde_path(&location.root), disk_limits::words(&over));
-        told.push(Finding::new(Health::Warning, what).next("`takeback cleanup` reclaims space."));
+        findings
+            .push(Finding::new(Health::Warning, what).next("`takeback cleanup` reclaims space."));
     }
     let all = disk_limits::Home::of(&location.home, &settings);
     if all.is_over() {
-        told.push(
+        findings.push(
             Finding::new(Health::Warning, all.words())
                 .next("`takeback cleanup` drops points of the least recently used ones."),
         );
     }
-    told
+    findings
 }
 
 fn look(location: &Location, folder: &Path) -> Result<Vec<Finding>, StoreError> {
@@ -174,25 +175,26 @@ fn look(location: &Location, folder: &Path) -> Result<Vec<Finding>, StoreError> 
     let listed = points.iter().filter(|point| point.kind != PointKind::Safety).count();
     let scanned = store.last_scan()?.map(|at| format!(", scanned {}", ago(at, now())));
     let what = format!("{root}: {}, {size}{}", count(listed, "point"), scanned.unwrap_or_default());
-    let mut told = vec![Finding::new(Health::Good, what)];
+    let mut findings = vec![Finding::new(Health::Good, what)];
     if !store.open_rewinds()?.is_empty() {
         let what = format!("a rewind in {root} was interrupted, or is still running");
-        told.push(Finding::new(Health::Warning, what).next("`takeback recover` finishes it."));
+        findings.push(Finding::new(Health::Warning, what).next("`takeback recover` finishes it."));
     }
     for loss in store.losses()? {
         let what = format!("history of {root} is damaged: {loss}");
-        told.push(
+        findings.push(
             Finding::new(Health::Warning, what)
                 .next("What is left is intact; a backup of the store's folder has the rest."),
         );
     }
     if Inbox::of(folder).is_empty().is_ok_and(|empty| !empty) {
         let what = format!("events are waiting to be recorded in {root}");
-        told.push(Finding::new(Health::Warning, what).next("The next command there records them."));
+        findings
+            .push(Finding::new(Health::Warning, what).next("The next command there records them."));
     }
     if let Some(what) = missed_events::summary(&missed_events::read_events(folder)) {
         let next = "The next hook or command there scans for the changes since.";
-        told.push(Finding::new(Health::Warning, what).next(next));
+        findings.push(Finding::new(Health::Warning, what).next(next));
     }
-    Ok(told)
+    Ok(findings)
 }

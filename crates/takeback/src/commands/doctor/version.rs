@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn a_version_is_the_first_word_that_looks_like_one() {
-        let told = ["2.1.325 (Claude Code)", "codex-cli 0.166.0", "takeback v0.1.0.\n", "none"];
-        let versions = told.map(|text| version_in(text).unwrap_or_default());
+        let outputs = ["2.1.325 (Claude Code)", "codex-cli 0.166.0", "takeback v0.1.0.\n", "none"];
+        let versions = outputs.map(|text| version_in(text).unwrap_or_default());
         assert_eq!(versions, ["2.1.325", "0.166.0", "0.1.0", ""]);
     }
 }

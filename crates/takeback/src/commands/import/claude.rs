@@ -47,15 +47,15 @@ pub(super) fn import(
     let outside = if args.include_ignored { OutsidePolicy::Accept } else { OutsidePolicy::Refuse };
     let limits = BundleLimits { contents: args.max_size, outside };
     let from = Path::new("Claude Code's file history");
-    let told = story.to_bundle(&location.root, &limits, tempfile::tempfile()?).map_err(
+    let converted = story.to_bundle(&location.root, &limits, tempfile::tempfile()?).map_err(
         |error| match error {
             AgentHistoryError::Bundle(error) => refused(from, error),
             error => CommandError::new(Kind::Error, error).hint("Nothing was imported."),
         },
     )?;
-    (skipped.lost, skipped.outside) = (told.lost, told.outside);
+    (skipped.lost, skipped.outside) = (converted.lost, converted.outside);
     let trial = if args.dry_run { ImportMode::DryRun } else { ImportMode::ForReal };
-    let imported = import_bundle(options, &told.bundle, trial, from)?;
+    let imported = import_bundle(options, &converted.bundle, trial, from)?;
     if screen.json {
         screen.json(&answer_of(&imported, &skipped))?;
     } else if !screen.quiet {
@@ -121,8 +121,8 @@ fn found(config: &Path, asked: &Path) -> Result<PathBuf, CommandError> {
         .map_err(|error| CommandError::new(Kind::Error, error))?;
     found.ok_or_else(|| {
         let folder = config.join("projects");
-        CommandError::new(Kind::Error, format!("no session of Claude Code is called {session:?}"))
-            .hint(format!("{} has its sessions, each named <session>.jsonl.", folder.display()))
+        CommandError::new(Kind::Error, format!("Claude Code has no session {session:?}"))
+            .hint(format!("Its sessions are in {}, as <session>.jsonl.", folder.display()))
     })
 }
 
@@ -158,7 +158,7 @@ fn nothing(
         if skipped.known > 0 {
             writeln!(screen.out, "Nothing new.")?;
         } else {
-            writeln!(screen.out, "Claude Code saved no session's files in {root}.")?;
+            writeln!(screen.out, "Claude Code saved no files for {root}.")?;
         }
         print_skipped(skipped, screen)?;
     }
@@ -183,10 +183,10 @@ fn answer_of(imported: &ImportReport, skipped: &SkipCounts) -> answers::ImportAn
 }
 
 fn print_skipped(skipped: &SkipCounts, screen: &mut Screen) -> io::Result<()> {
-    let mut said = Vec::new();
+    let mut parts = Vec::new();
     let mut say = |n: usize, what: &str, text: &str| {
         if n > 0 {
-            said.push(format!("{} {text}", count(n, what)));
+            parts.push(format!("{} {text}", count(n, what)));
         }
     };
     say(skipped.known, "prompt", "skipped: already imported.");
@@ -195,7 +195,7 @@ fn print_skipped(skipped: &SkipCounts, screen: &mut Screen) -> io::Result<()> {
     let (lost, outside) = (skipped.lost.len(), skipped.outside.len());
     say(outside, "file", "outside the workspace left out. --include-ignored includes them.");
     say(lost, "file", "cannot be restored at every point, because copies are gone:");
-    for text in said {
+    for text in parts {
         for line in wrap(&text, width()) {
             writeln!(screen.out, "{WARNING}{line}{WARNING:#}")?;
         }

@@ -60,22 +60,22 @@ fn spawn(start: &Start, idle: u64, watch: bool) -> io::Result<Child> {
 fn wait_for(path: &Path, spawn: impl Fn() -> io::Result<Child>) -> Result<(), CommandError> {
     let until = Instant::now() + PATIENCE;
     let mut child = spawn()?;
-    let mut said = startup_output(&mut child);
+    let mut output = startup_output(&mut child);
     let mut again = Instant::now() + AGAIN;
     while !answers(path) {
         let ended = child.try_wait()?.map(|status| status.code());
         if ended.is_some_and(|code| code != Some(i32::from(Kind::Locked as u8))) {
-            return Err(did_not_start(&said));
+            return Err(did_not_start(&output));
         }
         // Another server was faster and is about to answer, or it lost its socket and is about to exit.
         if ended.is_some() && Instant::now() >= again {
             child = spawn()?;
-            said = startup_output(&mut child);
+            output = startup_output(&mut child);
             again = Instant::now() + AGAIN;
         }
         if Instant::now() >= until {
-            let said = format!("the server at {} does not answer", path.display());
-            return Err(CommandError::new(Kind::Error, said));
+            let why = format!("the server at {} does not answer", path.display());
+            return Err(CommandError::new(Kind::Error, why));
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -83,8 +83,8 @@ fn wait_for(path: &Path, spawn: impl Fn() -> io::Result<Child>) -> Result<(), Co
 }
 
 /// The error with the server's own message and hints.
-fn did_not_start(said: &str) -> CommandError {
-    let mut lines = said.trim().trim_start_matches("takeback:").trim().lines().map(str::trim);
+fn did_not_start(output: &str) -> CommandError {
+    let mut lines = output.trim().trim_start_matches("takeback:").trim().lines().map(str::trim);
     let what = lines.next().unwrap_or_default();
     let error = CommandError::new(Kind::Error, format!("the server did not start: {what}"));
     lines.fold(error, CommandError::hint)
@@ -96,9 +96,9 @@ fn startup_output(child: &mut Child) -> String {
     let (sender, receiver) = channel();
     // The thread stays behind if the server does neither.
     let listen = move || {
-        let mut said = Vec::new();
-        drop(stderr.read_to_end(&mut said));
-        drop(sender.send(String::from_utf8_lossy(&said).into_owned()));
+        let mut output = Vec::new();
+        drop(stderr.read_to_end(&mut output));
+        drop(sender.send(String::from_utf8_lossy(&output).into_owned()));
     };
     if Builder::new().spawn(listen).is_err() {
         return String::new();

@@ -9,7 +9,7 @@ use takeback_store::{StateError, StoreError};
 
 use crate::commands::sessions::SessionNameError;
 use crate::error::{CommandError, Kind, causes};
-use crate::place::NotEnabled;
+use crate::place::DisabledFeature;
 use crate::point::TooFarBackError;
 
 /// A JSON-RPC error code and its `kind`.
@@ -38,16 +38,16 @@ pub(super) fn fault((code, kind): ErrorCode, message: impl Into<String>) -> Faul
 impl From<CommandError> for Fault {
     fn from(error: CommandError) -> Self {
         let sort = causes(&*error.source).find_map(by_cause).unwrap_or_else(|| by_kind(error.kind));
-        let mut told = fault(sort, error.what());
+        let mut answer = fault(sort, error.what());
         if let Some(PointNameError::Several { first, second, .. }) = error.source.downcast_ref() {
-            told = told.with("candidates", [first.as_str(), second.as_str()].as_slice());
+            answer = answer.with("candidates", [first.as_str(), second.as_str()].as_slice());
         }
         if let Some(SessionNameError::Several { candidates, .. }) = error.source.downcast_ref() {
             let candidates: Vec<String> = candidates.iter().map(ToString::to_string).collect();
-            told = told.with("candidates", candidates);
+            answer = answer.with("candidates", candidates);
         }
         let hints = error.all_hints();
-        if hints.is_empty() { told } else { told.with("hint", hints.join(" ")) }
+        if hints.is_empty() { answer } else { answer.with("hint", hints.join(" ")) }
     }
 }
 
@@ -64,7 +64,7 @@ fn by_kind(kind: Kind) -> ErrorCode {
 
 /// The error code, if a cause is more specific than the exit code.
 fn by_cause(cause: &(dyn Error + 'static)) -> Option<ErrorCode> {
-    if cause.is::<NotEnabled>() {
+    if cause.is::<DisabledFeature>() {
         return Some(NOT_ENABLED);
     }
     if cause.is::<TooFarBackError>() {
@@ -125,7 +125,7 @@ mod tests {
             "/../../docs/design/protocol.md"
         ))
         .unwrap();
-        let told: Vec<(i32, String)> = document
+        let rows: Vec<(i32, String)> = document
             .lines()
             .filter_map(|line| {
                 let mut cells = line.strip_prefix("| -")?.split('|').map(str::trim);
@@ -154,6 +154,6 @@ mod tests {
             CHANGED,
             (TOO_MANY, "tooManyClients"),
         ];
-        assert_eq!(told, sorts.map(|(code, kind)| (code, kind.to_owned())));
+        assert_eq!(rows, sorts.map(|(code, kind)| (code, kind.to_owned())));
     }
 }

@@ -27,8 +27,8 @@ pub(super) fn list(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
     let listed = file_checkpoints(store, &session).map_err(CommandError::from)?;
     let bytes: u64 = listed.iter().map(|one| size_of(&one.original)).sum();
     if contents && bytes > MOST {
-        let said = format!("the contents have {bytes} bytes; an answer has at most {MOST}");
-        return Err(fault(fault::ANSWER_TOO_LARGE, said)
+        let why = format!("the contents have {bytes} bytes; an answer has at most {MOST}");
+        return Err(fault(fault::ANSWER_TOO_LARGE, why)
             .with("limit", MOST)
             .with("hint", "Set contents to false to leave them out."));
     }
@@ -116,8 +116,8 @@ fn of_message<'a>(
         .find(|point| point.message_ids.iter().any(|id| id == message))
         .or_else(|| own().find(|point| point.id.to_string() == message))
         .ok_or_else(|| {
-            let said = format!("session {session} has no point for message {message}");
-            fault(fault::UNKNOWN_POINT, said)
+            let why = format!("session {session} has no point for message {message}");
+            fault(fault::UNKNOWN_POINT, why)
         })
 }
 

@@ -119,7 +119,7 @@ mod tests {
         .unwrap();
         let (_, tables) = document.split_once("## Methods").unwrap();
         let (tables, _) = tables.split_once("## Errors").unwrap();
-        let mut told: Vec<(&str, Vec<&str>)> = tables
+        let mut documented: Vec<(&str, Vec<&str>)> = tables
             .lines()
             .filter_map(|line| {
                 let mut cells = line.strip_prefix("| `")?.split('|');
@@ -131,9 +131,9 @@ mod tests {
             .collect();
         let mut methods: Vec<(&str, Vec<&str>)> =
             METHODS.iter().map(|method| (method.name, method.params.to_vec())).collect();
-        told.sort();
+        documented.sort();
         methods.sort();
-        assert_eq!(told, methods);
+        assert_eq!(documented, methods);
     }
 
     #[test]

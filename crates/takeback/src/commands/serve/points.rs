@@ -69,9 +69,9 @@ pub(super) fn rewind_to(
         || !args.take.is_empty()
         || !args.mine.is_empty();
     if args.exact && (chooses || args.ambiguous == Ambiguous::Take) {
-        let said = "exact takes back everything: it cannot be combined with sessions, allAgents, \
+        let why = "exact takes back everything: it cannot be combined with sessions, allAgents, \
                     ambiguous, take or mine";
-        return Err(Fault::invalid_params(said));
+        return Err(Fault::invalid_params(why));
     }
     if args.all_agents && !args.session.is_empty() {
         return Err(Fault::invalid_params("sessions and allAgents cannot be combined"));

@@ -42,8 +42,8 @@ fn exactly(workspace: &Workspace, id: String) -> Result<SessionId, Fault> {
     match workspace.store.session(&id).map_err(CommandError::from)? {
         Some(_) => Ok(id),
         None => {
-            let said = format!("there is no session {id}");
-            Err(fault(fault::UNKNOWN_SESSION, said))
+            let text = format!("there is no session {id}");
+            Err(fault(fault::UNKNOWN_SESSION, text))
         }
     }
 }

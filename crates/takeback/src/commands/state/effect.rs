@@ -112,12 +112,12 @@ fn print(effect: &Effect, is_new: bool, screen: &mut Screen) -> Result<(), Comma
     let age = since.map_or_else(String::new, |since| format!("  {}", ago(since, time)));
     writeln!(screen.out, "{style}{done}{style:#} {NAME}{key}{NAME:#}{HINT}{age}{HINT:#}")?;
     if !is_new {
-        let (said, value) = match &effect.receipt {
+        let (text, value) = match &effect.receipt {
             Some((receipt, _)) => ("Do not repeat it. Its result: ", receipt),
             None => ("It may or may not have happened. Intended effect: ", &effect.intent),
         };
-        let said = format!("{said}{}", shorten(&plain(&value.to_string()), 400));
-        for line in wrap(&said, width()) {
+        let text = format!("{text}{}", shorten(&plain(&value.to_string()), 400));
+        for line in wrap(&text, width()) {
             writeln!(screen.out, "{HINT}{line}{HINT:#}")?;
         }
     }

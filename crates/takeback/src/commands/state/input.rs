@@ -41,8 +41,8 @@ pub(crate) enum InputError {
     Unknown { field: String, meant: Option<&'static str> },
     #[error("the field {field} cannot be used: {source}")]
     Key { field: &'static str, source: InvalidKey },
-    #[error("the field id is {id}, but execution_id and step_index say {said}")]
-    OtherId { id: String, said: String },
+    #[error("the field id is {id}, but execution_id and step_index say {implied}")]
+    OtherId { id: String, implied: String },
     #[error("the field id names attempt {id}, but attempt is {attempt}")]
     OtherAttempt { id: Attempt, attempt: Attempt },
     #[error("the field parent says that {parent} must be the newest, but expect is \"anything\"")]
@@ -198,9 +198,9 @@ fn agreed(
 ) -> Result<Option<Attempt>, InputError> {
     let Some(id) = id else { return Ok(attempt) };
     if (&id.execution, id.step) != (execution, step) {
-        let said = CheckpointId { execution: execution.clone(), step, attempt: None };
-        let (id, said) = (shorten(&id.to_string(), 200), shorten(&said.to_string(), 200));
-        return Err(InputError::OtherId { id, said });
+        let implied = CheckpointId { execution: execution.clone(), step, attempt: None };
+        let (id, implied) = (shorten(&id.to_string(), 200), shorten(&implied.to_string(), 200));
+        return Err(InputError::OtherId { id, implied });
     }
     match (id.attempt, attempt) {
         (Some(id), Some(attempt)) if id != attempt => Err(InputError::OtherAttempt { id, attempt }),

@@ -253,8 +253,8 @@ fn print_damaged(out: &mut dyn Write, damaged: &[Damage]) -> io::Result<()> {
 }
 
 fn say_damaged(options: &Options, damaged: &[Damage]) -> Result<(), CommandError> {
-    let said = damaged.iter().map(|Damage { what, why }| format!("{what} is damaged: {why}"));
-    place::print_warnings(options, &said.collect::<Vec<_>>())
+    let warnings = damaged.iter().map(|Damage { what, why }| format!("{what} is damaged: {why}"));
+    place::print_warnings(options, &warnings.collect::<Vec<_>>())
 }
 
 /// Fails if anything is damaged, since the list is incomplete.
@@ -271,8 +271,8 @@ mod tests {
         let damaged = [Damage { what: "ckpt-e\u{1b}-1".to_owned(), why: "it is cut".to_owned() }];
         let mut out = Vec::new();
         print_damaged(&mut out, &damaged).unwrap();
-        let told = anstream::adapter::strip_bytes(&out).into_vec();
-        assert_eq!(String::from_utf8(told).unwrap(), "damaged  ckpt-e\\u{1b}-1  it is cut\n");
+        let printed = anstream::adapter::strip_bytes(&out).into_vec();
+        assert_eq!(String::from_utf8(printed).unwrap(), "damaged  ckpt-e\\u{1b}-1  it is cut\n");
         assert_eq!((exit_code(&damaged), exit_code(&[])), (3, 0));
     }
 }

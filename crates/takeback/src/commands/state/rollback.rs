@@ -8,7 +8,7 @@ use takeback_store::state::Record;
 use super::find_checkpoint;
 use crate::args::{ApplyArgs, Options, RollbackArgs};
 use crate::commands::menu::execution_request;
-use crate::commands::rewind::run_request;
+use crate::commands::rewind::{TitledRequest, run_request};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{Screen, plain, shorten, shorten_path, width};
@@ -22,7 +22,8 @@ pub(crate) fn rollback(
     let mut place = place::open_recovered(options, Store::MustExist)?;
     let workspace = &mut place.workspace;
     let (record, request) = request(workspace, args)?;
-    run_request(workspace, options, request, &args.doing, &title(&record), screen)
+    let titled = TitledRequest { title: title(&record), request };
+    run_request(workspace, options, titled, &args.doing, screen)
 }
 
 /// The named checkpoint and the request to restore it.
@@ -60,5 +61,6 @@ pub(crate) fn rollback_execution(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let (record, request) = execution_request(workspace, execution)?;
-    run_request(workspace, options, request, doing, &title(&record), screen)
+    let titled = TitledRequest { title: title(&record), request };
+    run_request(workspace, options, titled, doing, screen)
 }

@@ -7,14 +7,14 @@ use crate::commands::verify::damage_beside;
 use crate::heartbeat::{Refusal, heartbeats, refusals};
 use crate::marker::ACKNOWLEDGE;
 use crate::place::{Location, Place, sentence};
-use crate::probe::{NotWritable, not_writable};
+use crate::probe::{WriteFailure, not_writable};
 use crate::screen::{WARNING, plain};
 use crate::settings::table;
 use crate::stores;
 use crate::time::{ago, now};
 
 pub(super) struct Gaps {
-    pub(super) not_writable: Option<NotWritable>,
+    pub(super) not_writable: Option<WriteFailure>,
     /// An older Takeback that could not record, and its session.
     too_old: Option<(String, Refusal)>,
 }
@@ -32,35 +32,35 @@ impl Gaps {
     }
 
     pub(super) fn warnings(&self, place: &Place) -> Vec<(Style, String)> {
-        let mut said = Vec::new();
+        let mut texts = Vec::new();
         if !place.settings.is_enabled() {
             let origin = &place.settings.setting(table::ENABLED).origin;
-            said.push(format!("Recording is off: {} is false ({origin})", table::ENABLED));
+            texts.push(format!("Recording is off: {} is false ({origin})", table::ENABLED));
         }
         if let Some(found) = &self.not_writable {
-            said.push(format!("{}. {}", sentence(&found.what()), found.next()));
+            texts.push(format!("{}. {}", sentence(&found.what()), found.next()));
         }
         if let Some(gone) = &place.gone {
-            said.push(format!("{}. {ACKNOWLEDGE}", sentence(&gone.what())));
+            texts.push(format!("{}. {ACKNOWLEDGE}", sentence(&gone.what())));
         }
         let (root, store) = (place.workspace.root.path(), &place.workspace.store_dir);
-        said.extend(
+        texts.extend(
             damage_beside(root, store).unwrap_or_default().iter().map(|what| sentence(what)),
         );
-        said.extend(place.missed.as_deref().map(sentence));
+        texts.extend(place.missed.as_deref().map(sentence));
         if let Some((session, refusal)) = &self.too_old {
             let (program, when) = (sentence(&refusal.program()), ago(refusal.at, now()));
-            said.push(format!(
+            texts.push(format!(
                 "{program} is too old for this store and recorded nothing {when} (session {session}). \
                  Update or remove it."
             ));
         }
-        said.iter().map(|text| (WARNING, plain(text))).collect()
+        texts.iter().map(|text| (WARNING, plain(text))).collect()
     }
 
-    pub(super) fn too_old(&self) -> Option<answers::TooOld> {
+    pub(super) fn too_old(&self) -> Option<answers::VersionMismatch> {
         let (session, refusal) = self.too_old.as_ref()?;
-        Some(answers::TooOld {
+        Some(answers::VersionMismatch {
             at: answers::time(refusal.at),
             version: refusal.version.clone(),
             program: refusal.program.clone(),

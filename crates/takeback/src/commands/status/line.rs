@@ -55,8 +55,8 @@ fn nothing(screen: &mut Screen) -> Result<u8, CommandError> {
 
 /// The available columns. A status bar is not a terminal, but may set `COLUMNS`.
 fn room() -> usize {
-    let said = place::environment("COLUMNS").and_then(|said| said.to_str()?.parse().ok());
-    said.unwrap_or_else(width).min(LONGEST)
+    let columns = place::environment("COLUMNS").and_then(|text| text.to_str()?.parse().ok());
+    columns.unwrap_or_else(width).min(LONGEST)
 }
 
 fn answer(seen: &StoreSummary) -> answers::StatusLineAnswer {
@@ -177,7 +177,7 @@ mod tests {
     fn it_fits_in_the_columns_there_are() {
         let now = Timestamp(4 * 60_000);
         let one = seen("\n  fix the parser of the long description\nand more", &["claude"]);
-        let told = |seen: &StoreSummary, room| text(seen, now, room);
+        let line_of = |seen: &StoreSummary, room| text(seen, now, room);
         for (room, expected) in [
             (80, "3 points · last 4m ago: fix the parser of the long description · claude at work"),
             (60, "3 points · last 4m ago: fix the parser of … · claude at work"),
@@ -187,25 +187,25 @@ mod tests {
             (20, "3 · 4m · claude wor…"),
             (4, "3 ·…"),
         ] {
-            let line = told(&one, room);
+            let line = line_of(&one, room);
             assert!(columns(&line) <= room, "{room}: {line}");
             assert_eq!(line, expected, "{room}");
         }
-        assert_eq!(told(&seen("go", &[]), 40), "3 points · last 4m ago: go");
+        assert_eq!(line_of(&seen("go", &[]), 40), "3 points · last 4m ago: go");
         assert_eq!(
-            told(&seen("go", &["claude", "codex"]), 60),
+            line_of(&seen("go", &["claude", "codex"]), 60),
             "3 points · last 4m ago: go · 2 at work"
         );
         let bare =
             StoreSummary { points: 0, last: None, active_sessions: Vec::new(), open_rewind: true };
-        assert_eq!(told(&bare, 60), "rewind unfinished · 0 points");
+        assert_eq!(line_of(&bare, 60), "rewind unfinished · 0 points");
     }
 
     #[test]
     fn an_age_has_one_number() {
         let now = Timestamp(10_000_000_000);
         let ages = [-5, 0, 59, 60, 3_599, 3_600, 86_399, 86_400, 9_000_000];
-        let told = ages.map(|seconds| age(Timestamp(now.0 - seconds * 1000), now));
-        assert_eq!(told, ["0s", "0s", "59s", "1m", "59m", "1h", "23h", "1d", "104d"]);
+        let texts = ages.map(|seconds| age(Timestamp(now.0 - seconds * 1000), now));
+        assert_eq!(texts, ["0s", "0s", "59s", "1m", "59m", "1h", "23h", "1d", "104d"]);
     }
 }

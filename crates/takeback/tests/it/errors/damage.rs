@@ -16,7 +16,7 @@ fn a_flipped_mode_is_found_and_costs_that_file_alone() {
     insta::assert_snapshot!(user.exits(1, &["verify"]).out, @"
     damaged  change 4 of a.txt in the store is damaged: it is not what was recorded
 
-    1 damage. Points that do not need it are intact.
+    1 problem. Points that do not need what is damaged are intact.
     ");
     insta::assert_snapshot!(user.exits(4, &["rewind", "m", "-y"]).out, @"
     Rewind to ID “go” (just now)

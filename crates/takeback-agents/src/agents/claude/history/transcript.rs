@@ -150,16 +150,16 @@ impl Transcript {
 fn text(content: &WireContent) -> Option<String> {
     let mut text = String::new();
     match content {
-        WireContent::Text(said) => text.push_str(said),
+        WireContent::Text(words) => text.push_str(words),
         WireContent::Blocks(blocks) => {
             for block in blocks {
                 match block {
                     WireBlock::ToolResult { .. } => return None,
-                    WireBlock::Text { text: said } => {
+                    WireBlock::Text { text: words } => {
                         if !text.is_empty() {
                             text.push('\n');
                         }
-                        text.push_str(said);
+                        text.push_str(words);
                     }
                     WireBlock::ToolUse { .. } | WireBlock::Other => {}
                 }

@@ -19,7 +19,7 @@ fn nothing_is_done_without_permission() {
     chat.terminal.sees("Allow ").sees("rm yes.txt").sees("y yes").types("n");
     chat.terminal.sees("denied: ").sees("Then it stays.");
     assert_eq!(chat.user.read("yes.txt"), "yes\n");
-    assert!(chat.shown_last().contains("The user does not want this."));
+    assert!(chat.shown_last().contains("The user denied this."));
 
     chat.goes_back_to("2").sees("Restored to checkpoint: Make a file");
     assert!(!chat.user.exists("yes.txt"));

@@ -18,13 +18,13 @@ use crate::rounds::{in_turn, median};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Case {
-    /// First snapshot
+    /// First point
     First,
-    /// Snapshot of an unchanged tree
+    /// Point of an unchanged tree
     Unchanged,
-    /// Snapshot with ten files changed, two created, one deleted
+    /// Point with ten files changed, two created, one deleted
     Few,
-    /// Snapshot with a thousand files changed
+    /// Point with a thousand files changed
     Many,
     /// Rewind of the few edits
     RewindFew,
@@ -47,7 +47,7 @@ impl Case {
 
     pub(super) fn title(self) -> &'static str {
         match self {
-            Self::First => "first snapshot",
+            Self::First => "first point",
             Self::Unchanged => "nothing changed",
             Self::Few => "10 changed, 2 created, 1 deleted",
             Self::Many => "1,000 changed",
@@ -68,7 +68,7 @@ pub(super) struct TreeCosts {
     pub(super) folders: usize,
     pub(super) bytes: u64,
     pub(super) cases: BTreeMap<Case, Vec<Round>>,
-    /// Bytes on disk after the first snapshot.
+    /// Bytes on disk after the first point.
     pub(super) sizes: BTreeMap<Tool, u64>,
 }
 
@@ -85,7 +85,7 @@ impl TreeCosts {
     }
 }
 
-/// Rounds of the first snapshot, and of every other case.
+/// Rounds of the first point, and of every other case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RoundCounts {
     pub(super) first: usize,
@@ -122,11 +122,11 @@ pub(super) fn run(
     };
     let shape = digest(&corpus.tree, Depth::Shape)?;
     let mut bench = Bench { corpus, drivers, costs, shape };
-    bench.first_snapshots(repeats.first)?;
+    bench.first_points(repeats.first)?;
     if !cases.contains(&Case::First) {
         bench.costs.cases.clear();
     }
-    // Only the first snapshot of restic is measured.
+    // Only the first point of restic is measured.
     bench.drivers.retain(|driver| driver.tool() != Tool::Restic);
     let floor = Floor::new(corpus)?;
     for round in 0..repeats.other {
@@ -143,20 +143,16 @@ pub(super) fn run(
 }
 
 impl Bench<'_> {
-    fn first_snapshots(&mut self, rounds: usize) -> Result<()> {
+    fn first_points(&mut self, rounds: usize) -> Result<()> {
         for round in 0..rounds {
             let mut costs = Round::new();
             for turn in in_turn(self.drivers.len(), round) {
                 let driver = &mut self.drivers[turn];
                 let (tree, tool) = (self.corpus.size.name(), driver.tool());
-                eprintln!(
-                    "{tree}: first snapshot, {}, round {} of {rounds}",
-                    tool.title(),
-                    round + 1
-                );
+                eprintln!("{tree}: first point, {}, round {} of {rounds}", tool.title(), round + 1);
                 driver.reset()?;
                 flush_disk()?;
-                costs.insert(tool, driver.snapshot()?);
+                costs.insert(tool, driver.make_point()?);
             }
             self.costs.cases.entry(Case::First).or_default().push(costs);
         }
@@ -178,7 +174,7 @@ impl Bench<'_> {
                 self.settle()?;
                 for again in 0..UNCHANGED {
                     let before = if again % 2 == 0 { Some(floor.measure()?) } else { None };
-                    let mut costs = self.snapshots(round + again)?;
+                    let mut costs = self.points(round + again)?;
                     let floor = before.map_or_else(|| floor.measure(), Ok)?;
                     costs.insert(Tool::Floor, floor);
                     self.costs.cases.entry(case).or_default().push(costs);
@@ -188,7 +184,7 @@ impl Bench<'_> {
             Case::Few | Case::Many => {
                 self.settle()?;
                 edits.make()?;
-                let costs = self.snapshots(round)?;
+                let costs = self.points(round)?;
                 self.costs.cases.entry(case).or_default().push(costs);
                 for driver in &mut self.drivers {
                     check_count(driver.tool(), "edits", edits.count(), driver.changed()?)?;
@@ -202,11 +198,11 @@ impl Bench<'_> {
         }
     }
 
-    fn snapshots(&mut self, round: usize) -> Result<Round> {
+    fn points(&mut self, round: usize) -> Result<Round> {
         let mut costs = Round::new();
         for turn in in_turn(self.drivers.len(), round) {
             let driver = &mut self.drivers[turn];
-            costs.insert(driver.tool(), driver.snapshot()?);
+            costs.insert(driver.tool(), driver.make_point()?);
         }
         Ok(costs)
     }
@@ -227,7 +223,7 @@ impl Bench<'_> {
                 continue;
             }
             let_files_age();
-            driver.snapshot()?;
+            driver.make_point()?;
             flush_disk()?;
             costs.insert(tool, driver.rewind(edits, source)?);
             edits.check_undone()?;
@@ -242,7 +238,7 @@ impl Bench<'_> {
     /// Every tool scans the tree as it is.
     fn settle(&mut self) -> Result<()> {
         let_files_age();
-        self.snapshots(0)?;
+        self.points(0)?;
         flush_disk()
     }
 }

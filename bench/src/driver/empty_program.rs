@@ -10,11 +10,11 @@ use crate::measure::Commands;
 const SOURCE: &str =
     "fn main() { drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink())); }";
 
-pub(crate) struct Empty {
+pub(crate) struct EmptyProgram {
     program: PathBuf,
 }
 
-impl Empty {
+impl EmptyProgram {
     /// Compiles the program into `folder`. This program, doing nothing, would not do: it is large, and
     /// the linker has to relocate it at every start.
     pub(crate) fn build(folder: &Path) -> Result<Self> {

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::Measured;
+use super::Measurements;
 use super::rounds::{Case, TreeCosts};
 use crate::driver::Tool;
 
@@ -27,7 +27,7 @@ text{font-family:ui-sans-serif,system-ui,-apple-system,'Segoe UI',Helvetica,Aria
 @media (prefers-color-scheme:dark){.page{fill:#0d1117}text{fill:#e6edf3}.quiet{fill:#9198a1}.peer{fill:#57606a}.ours{fill:#3fb950}}
 ";
 
-pub(super) fn chart(measured: &Measured) -> String {
+pub(super) fn chart(measured: &Measurements) -> String {
     let mut picture = Picture { body: String::new(), y: 0.0 };
     for case in [Case::Unchanged, Case::RewindFew, Case::First] {
         // The tree with the most peers, and of those the largest.
@@ -91,9 +91,9 @@ fn bars(costs: &TreeCosts, case: Case) -> Vec<(Tool, f64)> {
 
 fn title(case: Case) -> &'static str {
     match case {
-        Case::Unchanged => "A checkpoint when nothing changed",
+        Case::Unchanged => "A point when nothing changed",
         Case::RewindFew => "Taking back an agent's 13 edits",
-        Case::First => "The first checkpoint",
+        Case::First => "The first point",
         _ => case.title(),
     }
 }

@@ -1,6 +1,6 @@
 //! Shortens text to a number of columns.
 
-use crate::clean::clean;
+use crate::safe_text::clean;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 

@@ -1,4 +1,4 @@
-//! Snapshots and rewinds of real trees, next to git, opencode's commands, jj and restic: the same
+//! Points and rewinds of real trees, next to git, opencode's commands, jj and restic: the same
 //! trees, the same edits, in turn.
 //!
 //! Prints the tables of `docs/performance.md` and draws its picture.
@@ -34,10 +34,10 @@ pub(crate) struct Args {
     /// Cases to measure [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     cases: Vec<Case>,
-    /// Rounds of every case except the first snapshot
+    /// Rounds of every case except the first point
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// Rounds of the first snapshot [default: 3 in the small and medium tree, 1 in the large one]
+    /// Rounds of the first point [default: 3 in the small and medium tree, 1 in the large one]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     first_rounds: Option<u16>,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Measured {
+struct Measurements {
     /// Of the peers that are installed.
     versions: BTreeMap<Tool, String>,
     trees: Vec<TreeCosts>,
@@ -65,20 +65,20 @@ struct Measured {
 
 pub(crate) fn run(args: &Args, results: &Results) -> Result<()> {
     if let Some(file) = &args.tables {
-        let saved = ResultsFile::<Measured>::read(file)?;
+        let saved = ResultsFile::<Measurements>::read(file)?;
         print!("{}\n{}\n", saved.machine(), tables::tables(&saved.measured));
         return Ok(());
     }
     if let Some(file) = &args.chart {
-        return draw(&ResultsFile::<Measured>::read(file)?.measured);
+        return draw(&ResultsFile::<Measurements>::read(file)?.measured);
     }
     let program = build(&args.corpus.corpus.join("programs"))?;
     let versions = versions(args)?;
     let measure = |&size: &TreeSize| measure_tree(args, size, &versions, &program);
     let trees = args.trees.iter().map(measure).collect::<Result<_>>()?;
-    let measured = Measured { versions, trees };
+    let measured = Measurements { versions, trees };
     println!("{}", tables::tables(&measured));
-    let saved = results.finish("snapshot", measured)?;
+    let saved = results.finish("trees", measured)?;
     if results.is_saved { draw(&saved.measured) } else { Ok(()) }
 }
 
@@ -127,7 +127,7 @@ fn measure_tree(
         drivers.push(Box::new(Restic::new(&site)));
     }
     let cases = if args.cases.is_empty() { &Case::ALL } else { &*args.cases };
-    // All other cases start from a first snapshot.
+    // All other cases start from a first point.
     let first = match (cases.contains(&Case::First), args.first_rounds) {
         (false, _) => 1,
         (true, Some(rounds)) => rounds,
@@ -138,7 +138,7 @@ fn measure_tree(
     corpus.change(|| rounds::run(&corpus, drivers, cases, repeats))
 }
 
-fn draw(measured: &Measured) -> Result<()> {
+fn draw(measured: &Measurements) -> Result<()> {
     let picture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.svg");
     Ok(std::fs::write(picture, chart::chart(measured))?)
 }

@@ -48,5 +48,5 @@ pub(crate) fn run(args: &Args, results: &Results) -> Result<()> {
         files / 5
     );
     println!("{}", comparison("`data/` is", &rows));
-    results.finish("ignored", rows).map(drop)
+    results.finish("ignored-folder", rows).map(drop)
 }

@@ -1,12 +1,12 @@
 //! The tables of `docs/performance.md`: goals by tree, then times by tool.
 
-use super::Measured;
+use super::Measurements;
 use super::goals::goals;
 use super::rounds::{Case, TreeCosts};
 use crate::driver::Tool;
 use crate::report::Table;
 
-pub(super) fn tables(measured: &Measured) -> String {
+pub(super) fn tables(measured: &Measurements) -> String {
     let versions: Vec<&str> = measured.versions.values().map(String::as_str).collect();
     let times: Vec<String> = measured.trees.iter().map(times_table).collect();
     format!("{}.\n\n{}\n{}", versions.join(", "), goals_table(&measured.trees), times.join("\n"))
@@ -49,7 +49,7 @@ fn times_table(costs: &TreeCosts) -> String {
         add(case.title(), rounds.len().to_string(), &|tool| times(costs, case, tool));
     }
     let size = |tool| Some(format!("{:.1}", megabytes(*sizes.get(&tool)?)));
-    add("on disk after the first snapshot, MB", String::new(), &size);
+    add("on disk after the first point, MB", String::new(), &size);
     for case in [Case::First, Case::Unchanged] {
         let peak = |tool| Some(format!("{:.0}", costs.peak(case, tool)?));
         add(&format!("peak memory, {}, MB", case.title()), String::new(), &peak);

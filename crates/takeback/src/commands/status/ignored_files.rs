@@ -12,7 +12,7 @@ use crate::screen::{HINT, bytes, count, name};
 
 /// The recorded part of the ignored files.
 #[derive(Debug, Default)]
-pub(super) struct Ignored {
+pub(super) struct IgnoredFiles {
     pub(super) files: usize,
     pub(super) bytes: u64,
     /// The outermost ignored folders, by path.
@@ -27,7 +27,7 @@ struct FolderCoverage {
     not_covered: usize,
 }
 
-impl Ignored {
+impl IgnoredFiles {
     pub(super) fn of(workspace: &Workspace) -> Result<Self, StoreError> {
         let index = Index::load(&workspace.index_file(), &*workspace.store)?;
         let mut ignored = Self::default();

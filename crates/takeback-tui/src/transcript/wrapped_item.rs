@@ -5,8 +5,8 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Item, Tone, ToolEnd};
+use crate::cut_text::fit;
 use crate::diff::{DiffLine, LineKind};
-use crate::fit::fit;
 use crate::theme::Theme;
 use crate::wrap::wrap;
 

@@ -83,11 +83,11 @@ impl TreeCosts {
         Row::new(name, &ours_ms, peer.title(), &theirs_ms)
     }
 
-    /// How much longer a rewind with a scan takes than a checkpoint that finds no change.
+    /// How much longer a rewind with a scan takes than a point that finds no change.
     fn beyond_the_scan(&self) -> GoalRow {
         let wall = |case, tool| self.median(case, tool, |cost| cost.wall_ms);
         let beyond = |tool| Some(wall(Case::RewindFewExact, tool)? - wall(Case::Unchanged, tool)?);
-        let name = "`takeback`, beyond its unchanged checkpoint";
+        let name = "`takeback`, beyond its unchanged point";
         let row = Row::alone(name, beyond(Tool::Command).as_slice(), Unit::Ms);
         let (row, other) = (row.goal(Goal::AtMost(20.0)), beyond(Tool::Library));
         GoalRow { case: Case::RewindFewExact, row, other }

@@ -51,12 +51,12 @@ pub(super) fn ask_authors(
     let rest = groups.get(MOST_GROUPS..).unwrap_or_default();
     if !rest.is_empty() {
         let paths = rest.iter().map(|group| group.paths.len()).sum();
-        let said = format!(
+        let question = format!(
             "{} more stay as they are; --take PATH and --mine PATH decide about them.",
             count(paths, "unclear path")
         );
         writeln!(screen.out)?;
-        print_lines(&said, HINT, screen)?;
+        print_lines(&question, HINT, screen)?;
     }
     if is_changed {
         writeln!(screen.out)?;
@@ -72,7 +72,7 @@ impl Group<'_> {
     fn show(&self, screen: &mut Screen) -> io::Result<()> {
         let files = count(self.paths.len(), if self.has_folder { "path" } else { "file" });
         let they = if self.is_one() { "It" } else { "They" };
-        let said = match &self.call {
+        let question = match &self.call {
             Some((what, end)) => {
                 let what = shorten(&plain(what), 60);
                 format!("{files} changed after `{what}` began; {end}. {they} may be yours:")
@@ -82,7 +82,7 @@ impl Group<'_> {
             }
         };
         writeln!(screen.out)?;
-        print_lines(&said, WARNING, screen)?;
+        print_lines(&question, WARNING, screen)?;
         for path in self.paths.iter().take(MOST_PATHS) {
             writeln!(screen.out, "  {}", shorten_path(&name(path), width() - 2))?;
         }
