@@ -38,7 +38,8 @@ pub(super) struct AuthoredChanges {
     pub(super) background: Vec<Write>,
 }
 
-/// Finds the author of every observed change.
+/// Finds the author of every observed change. First extends the activity of the background calls in
+/// `decision`, which may have made some of them.
 pub(super) fn attribute(
     workspace: &Workspace,
     observation: &Observation,
