@@ -17,8 +17,8 @@ use takeback_core::middleware::{Middleware, RecordingFailure, ToolCall};
 use takeback_core::record::describe;
 use takeback_core::rewind::{RewindRequest, Target, Verdict, preview};
 use takeback_core::worktree::Root;
-use takeback_core::worktree::fingerprint::{RacySince, stat};
-use takeback_core::worktree::scan::ScanStats;
+use takeback_core::worktree::ScanStats;
+use takeback_core::worktree::{RacySince, stat};
 use takeback_core::{
     AgentEvent, CallTargets, Outcome, RecordOutcome, Tools, checkpoint, look_around,
 };

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use takeback_agents::rewrite_metadata;
 use takeback_core::Workspace;
-use takeback_core::purge::{PurgeError, PurgeReport, Scrubber, purge as take_out, would_purge};
+use takeback_core::{PurgeError, PurgeReport, Scrubber, purge as take_out, would_purge};
 use takeback_store::WorkPath;
 
 use crate::answers;

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use takeback_core::point_name::PointNameError;
+use takeback_core::PointNameError;
 use takeback_core::rewind::RewindError;
 use takeback_ipc::Fault;
 use takeback_store::{StateError, StoreError};
