@@ -25,8 +25,9 @@ use takeback_core::history::settle;
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up, delete_session};
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{self, AmbiguousPolicy, Receipt, RewindError, RewindRequest, preview};
-use takeback_core::{AgentEvent, CallTargets, Outcome, RecordOutcome, checkpoint, look_around};
-use takeback_core::{Mark, mark};
+use takeback_core::{
+    AgentEvent, CallTargets, Mark, Outcome, RecordOutcome, checkpoint, look_around, mark,
+};
 use takeback_store::{
     Author, CallId, Digest, Entry, Evidence, RewindId, Seq, SessionId, StoreError, WorkPath,
 };

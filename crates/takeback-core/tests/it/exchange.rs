@@ -19,9 +19,7 @@ use takeback_core::rewind::Exactness;
 use takeback_core::rewind::RewindScope;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_core::worktree::{Index, KnownName};
-use takeback_core::{Mark, mark};
-use takeback_core::{PointNameError, find_point};
-use takeback_core::{checkpoint, look_around};
+use takeback_core::{Mark, PointNameError, checkpoint, find_point, look_around, mark};
 use takeback_store::{
     Author, Entry, NotCapturedReason, Point, PointId, PointKind, SessionId, Timestamp, Write,
 };

@@ -7,8 +7,7 @@ use takeback_core::retention::{
     delete_session, is_due, would_drop,
 };
 use takeback_core::rewind::{AmbiguousPolicy, RewindError, RewindRequest, Target};
-use takeback_core::{AgentEvent, CallTargets, checkpoint, history, record};
-use takeback_core::{Mark, MarkError, mark};
+use takeback_core::{AgentEvent, CallTargets, Mark, MarkError, checkpoint, history, mark, record};
 use takeback_store::{CallId, Change, Entry, PointId, PointKind, Seq, SessionId, Timestamp, Write};
 use takeback_testkit::Sandbox;
 

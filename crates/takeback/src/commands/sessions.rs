@@ -2,12 +2,10 @@
 
 use std::io::Write as _;
 
-use takeback_core::Workspace;
-use takeback_core::edit_distance;
-use takeback_core::process;
 use takeback_core::retention::{
     CleanUpReport, archive_session, delete_session, rewinds_with_session,
 };
+use takeback_core::{Workspace, edit_distance, process};
 use takeback_store::{Point, PointKind, Session, SessionId};
 
 use super::cleanup::report;

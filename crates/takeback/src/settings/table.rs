@@ -2,10 +2,9 @@
 //! `config`, for warnings, and for parsing.
 
 use takeback_agents::default_tools;
-use takeback_core::Limits;
-use takeback_core::edit_distance;
 use takeback_core::retention::Policy;
 use takeback_core::worktree::ScopeOptions;
+use takeback_core::{Limits, edit_distance};
 use takeback_store::Durability;
 
 use crate::answers::SettingValue;

@@ -114,7 +114,7 @@ fn by_cause(cause: &(dyn Error + 'static)) -> Option<ErrorCode> {
 
 #[cfg(test)]
 mod tests {
-    use takeback_ipc::socket::TOO_MANY;
+    use takeback_ipc::TOO_MANY_CLIENTS;
 
     use super::*;
 
@@ -152,7 +152,7 @@ mod tests {
             UNKNOWN_AGENT,
             ANSWER_TOO_LARGE,
             CHANGED,
-            (TOO_MANY, "tooManyClients"),
+            (TOO_MANY_CLIENTS, "tooManyClients"),
         ];
         assert_eq!(told, sorts.map(|(code, kind)| (code, kind.to_owned())));
     }
