@@ -7,7 +7,7 @@ use std::sync::Arc;
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target, rewind};
-use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::worktree::ScopeOptions;
 use takeback_core::{
     AgentEvent, Ambient, CallReport, CallTargets, Limits, Outcome, RecordOutcome, Workspace,
     WorkspaceOptions, checkpoint, record, system_random,

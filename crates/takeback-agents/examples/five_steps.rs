@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use takeback_agents::{EffectDecision, RunEvent, Step, StepAgent, StepError};
 use takeback_core::execution::{RollbackFiles, resume, rollback_to};
 use takeback_core::rewind::AmbiguousPolicy;
-use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::worktree::ScopeOptions;
 use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
 use takeback_store::state::{
     CheckpointId, ExecutionId, ListQuery, ListScope, Record, StepIndex, Values,

@@ -18,7 +18,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use takeback_core::middleware::{Middleware, ToolCall};
 use takeback_core::rewind::{RewindRequest, Target, rewind};
-use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::worktree::ScopeOptions;
 use takeback_core::{Ambient, Limits, Tools, Workspace, WorkspaceOptions};
 use takeback_store::{SessionId, SqliteStates, SqliteStore};
 

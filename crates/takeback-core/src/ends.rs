@@ -10,8 +10,11 @@ use crate::workspace::Workspace;
 /// The end of a call, learned from something other than its own event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnedEnd {
+    /// The session of the call.
     pub session: SessionId,
+    /// The call.
     pub call: CallId,
+    /// How it ended.
     pub how: EndKind,
     /// `None`: at some unknown time before now.
     pub at: Option<Timestamp>,
@@ -19,6 +22,7 @@ pub struct LearnedEnd {
     pub took: Option<Duration>,
 }
 
+/// How a call ended that no hook reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndKind {
     /// It ran to its end.

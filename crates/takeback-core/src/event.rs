@@ -11,45 +11,70 @@ use takeback_store::{CallId, Process, SessionId};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum AgentEvent {
+    /// A conversation began or was resumed.
     SessionStart {
+        /// Its id.
         session: SessionId,
+        /// The agent's name.
         agent: Option<String>,
+        /// The session it was resumed or forked from, or is a part of.
         parent: Option<SessionId>,
         /// The process whose death ends the session, where that is known.
         owner: Option<Process>,
     },
+    /// The user sent a prompt: a turn begins, and a point is made before it.
     Prompt {
+        /// The session.
         session: SessionId,
+        /// The agent's id of the message.
         message: Option<String>,
+        /// The prompt.
         text: String,
     },
+    /// A tool is about to run: what it may overwrite is saved.
     BeforeTool {
+        /// The session.
         session: SessionId,
+        /// The agent's id of the call.
         call: CallId,
+        /// The tool's name.
         tool: String,
+        /// What the call may write.
         touches: CallTargets,
     },
+    /// A tool has run: what it changed is recorded as its work.
     AfterTool {
+        /// The session.
         session: SessionId,
+        /// The call's id in [`Self::BeforeTool`].
         call: CallId,
+        /// How the call ended.
         outcome: Outcome,
+        /// What the agent says about the call.
         #[serde(default)]
         report: CallReport,
     },
     /// The agent saves its state, together with the files as they are. Running calls continue.
     Step {
+        /// The session.
         session: SessionId,
+        /// The step's name.
         name: String,
     },
+    /// The agent has finished its answer.
     TurnEnd {
+        /// The session.
         session: SessionId,
     },
+    /// The conversation ended. A resumed one begins again.
     SessionEnd {
+        /// The session.
         session: SessionId,
     },
 }
 
 impl AgentEvent {
+    /// The session that the event is about.
     #[must_use]
     pub fn session(&self) -> &SessionId {
         match self {
@@ -83,12 +108,15 @@ impl AgentEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallTargets {
+    /// No files.
     Nothing,
     /// These, and nothing else. Absolute, or relative to the workspace's root.
     Paths(#[serde(with = "path_list")] Vec<PathBuf>),
     /// Anything, including `paths`, which a scan may not cover. The command is for display.
     Anything {
+        /// The command line.
         command: Option<String>,
+        /// Paths that it is known to write, absolute or relative to the workspace's root.
         #[serde(default, skip_serializing_if = "Vec::is_empty", with = "path_list")]
         paths: Vec<PathBuf>,
     },
@@ -102,10 +130,13 @@ impl CallTargets {
     }
 }
 
+/// How a tool call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
+    /// It succeeded.
     Done,
+    /// It failed. It may have written before.
     Failed,
     /// It answered, but what it started still runs.
     Background,
@@ -132,8 +163,11 @@ pub struct CallReport {
 /// Which tools write what, by name. A tool that is in no list may write anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tools {
+    /// Write the paths in their input, and nothing else.
     pub edit: Vec<String>,
+    /// May write anything.
     pub shell: Vec<String>,
+    /// Write nothing.
     pub read_only: Vec<String>,
 }
 

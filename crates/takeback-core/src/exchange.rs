@@ -6,15 +6,15 @@
 //! which contents are valid before anything is stored. An agent's own file history becomes a bundle too
 //! ([`agent_history`]).
 
-pub mod bundle;
+mod bundle;
 mod check;
-pub mod export;
+mod export;
 mod file;
-pub mod import;
+mod import;
 pub(crate) mod imported;
 mod export_filter;
 mod states;
-pub mod agent_history;
+mod agent_history;
 
 pub use agent_history::{
     AgentHistory, AgentHistoryError, Edit, HistoryBundle, HistoryPrompt, HistorySession, SavedFile,

@@ -25,7 +25,9 @@ use crate::workspace::Workspace;
 /// How often a step is retried by default.
 pub const MOST_RETRIES: u32 = 3;
 
+/// Why a step could not be saved or resumed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ExecutionError {
     #[error(transparent)]
     State(#[from] StateError),
@@ -115,6 +117,7 @@ fn unchanged_point(
 /// What an agent resumes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResumeState {
+    /// The last checkpoint that counts.
     pub checkpoint: Checkpoint,
     /// Effects that were intended and never confirmed: they may or may not have happened. The agent
     /// decides what to do about them.

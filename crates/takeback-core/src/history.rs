@@ -16,7 +16,9 @@ pub use self::file_checkpoint::{
 /// The changes of one path after some position, oldest first; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathHistory {
+    /// The path.
     pub path: WorkPath,
+    /// Its changes, oldest first.
     pub changes: Vec<Change>,
 }
 

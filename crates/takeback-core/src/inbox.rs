@@ -39,7 +39,9 @@ pub struct Inbox {
 /// An event, and when it happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InboxEvent {
+    /// When it happened.
     pub time: Timestamp,
+    /// The event.
     #[serde(flatten)]
     pub event: AgentEvent,
 }
@@ -50,6 +52,7 @@ pub struct InboxEvent {
 pub struct QueuedEvent {
     file: File,
     path: PathBuf,
+    /// The event in the file.
     pub event: InboxEvent,
 }
 
@@ -63,6 +66,7 @@ pub(crate) enum WaitFor<'a> {
 }
 
 impl Inbox {
+    /// The inbox of the store in this folder.
     #[must_use]
     pub fn of(store_dir: &Path) -> Self {
         Self { folder: store_dir.join("inbox") }

@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 
 use takeback_store::disk;
 
+/// How a lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
+    /// Together with other shared holders.
     Shared,
+    /// By no one else.
     Exclusive,
 }
 

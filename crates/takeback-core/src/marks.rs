@@ -5,7 +5,9 @@ use takeback_store::{Point, PointId, PointKind, PointQuery, StoreError, Write};
 use crate::point_name::is_message;
 use crate::workspace::Workspace;
 
+/// Why a mark was not set. The point is unchanged.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum MarkError {
     #[error("there is no point {0}")]
     NoPoint(PointId),
@@ -22,9 +24,13 @@ pub enum MarkError {
 /// What to set on a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark<'a> {
+    /// Retention keeps the point.
     Pin,
+    /// Retention may drop the point, unless it has a label.
     NoPin,
+    /// This name for the point, which keeps it too.
     Label(&'a str),
+    /// The point has no name.
     NoLabel,
 }
 

@@ -16,6 +16,7 @@ use crate::workspace::Workspace;
 pub struct ToolCall<'a> {
     /// Unique in its session.
     pub id: &'a str,
+    /// The tool's name.
     pub tool: &'a str,
     /// Paths are looked for in `file_path`, `path` and `notebook_path`, a command in `command`.
     pub input: &'a Value,
@@ -24,14 +25,21 @@ pub struct ToolCall<'a> {
 /// Something that could not be recorded. The tool ran anyway.
 #[derive(Debug)]
 pub enum RecordingFailure {
+    /// An event is not in the log.
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     Event { call: String, source: RecordError },
+    /// The bytes of a file could not be saved before the tool ran.
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     Bytes { call: String, path: WorkPath, reason: NotCapturedReason },
 }
 
 /// Wraps a session's tool calls.
 pub struct Middleware<'w> {
+    /// The workspace in which the tools write.
     pub workspace: &'w mut Workspace,
+    /// The session that the calls are recorded for.
     pub session: SessionId,
+    /// Which tools write what.
     pub tools: Tools,
     /// Called with what could not be recorded.
     pub on_unrecorded: Box<dyn FnMut(RecordingFailure) + 'w>,

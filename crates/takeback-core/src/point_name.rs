@@ -4,7 +4,9 @@ use takeback_store::{Point, PointFilter, PointKind, PointQuery, Store, StoreErro
 
 use crate::exchange::imported::is_imported_point;
 
+/// Why a name means no point.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum PointNameError {
     #[error("there are no points yet")]
     NoPoints,
@@ -144,9 +146,9 @@ fn nearest(points: &[Point], name: &str) -> Option<String> {
         let id = point.id.to_string();
         let label = point.label.as_ref().map(|label| {
             let shown = if label == name { id.clone() } else { label.clone() };
-            (distance(label, name), shown)
+            (edit_distance(label, name), shown)
         });
-        label.into_iter().chain([(distance(&id, name), id)])
+        label.into_iter().chain([(edit_distance(&id, name), id)])
     });
     names
         .filter(|(distance, candidate)| *distance <= candidate.len().max(3) / 3)
@@ -156,7 +158,7 @@ fn nearest(points: &[Point], name: &str) -> Option<String> {
 
 /// How many characters differ (Levenshtein).
 #[must_use]
-pub fn distance(a: &str, b: &str) -> usize {
+pub fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, a) in a.chars().enumerate() {

@@ -105,6 +105,7 @@ pub fn name_of(pid: u32) -> Option<String> {
     stat_of(pid).map(|stat| stat.name)
 }
 
+/// Whether exactly this process runs: a later one with the same pid is another.
 #[must_use]
 pub fn is_alive(process: Process) -> bool {
     started(process.pid) == Some(process)

@@ -24,6 +24,7 @@ pub enum Work {
 /// Called when work begins; the returned value is dropped when the work ends, however it ends.
 pub type ProgressListener = Box<dyn Fn(Work, &Arc<Progress>) -> Box<dyn Any> + Send>;
 
+/// How far a piece of work is. Other threads read it while it runs.
 #[derive(Debug, Default)]
 pub struct Progress {
     files: AtomicU64,
@@ -33,6 +34,7 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Files done so far.
     #[must_use]
     pub fn files(&self) -> u64 {
         self.files.load(Ordering::Relaxed)
@@ -82,7 +84,7 @@ impl WorkGuard {
 
 /// Counts for the workers, from any number of threads.
 #[derive(Debug, Clone, Copy)]
-pub struct Counter<'a>(Option<&'a Progress>);
+pub(crate) struct Counter<'a>(Option<&'a Progress>);
 
 impl Counter<'_> {
     /// For work without a listener.

@@ -38,7 +38,9 @@ pub struct PurgeReport {
     pub points: usize,
 }
 
+/// Why a purge did not finish.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum PurgeError {
     #[error("{path} is not in the history")]
     Unknown { path: String },

@@ -36,7 +36,9 @@ use crate::worktree::index::Index;
 /// What a clean-up did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CleanUpReport {
+    /// Listed points that were dropped.
     pub points: usize,
+    /// Sessions of which everything was dropped.
     pub sessions: Vec<SessionId>,
     /// Changes that no kept point needs, or that were folded into others.
     pub changes: usize,
@@ -52,18 +54,23 @@ pub struct CleanUpReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockTrouble {
     /// It is earlier than a recorded event.
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     WentBack { last: Timestamp, now: Timestamp },
     /// It is more than 30 days later than the last recorded event.
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     Jumped { last: Timestamp, now: Timestamp },
 }
 
 /// Whether to trust a clock that looks wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
+    /// A clock that looks wrong drops nothing.
     Doubted,
+    /// The user says that the clock is right.
     Trusted,
 }
 
+/// When a clean-up runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occasion {
     /// Before other work: drops only what exceeds the limits.
@@ -72,7 +79,9 @@ pub enum Occasion {
     OnDemand,
 }
 
+/// Why a clean-up did not finish.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum CleanUpError {
     #[error("there is no session {0}")]
     NoSession(SessionId),
@@ -267,7 +276,9 @@ fn shrink_to_limit(
 pub struct CleanUpPreview {
     /// Listed points.
     pub points: Vec<PointId>,
+    /// Sessions of which everything would be dropped.
     pub sessions: Vec<SessionId>,
+    /// Why nothing would be dropped.
     pub stopped: Option<ClockTrouble>,
 }
 

@@ -13,7 +13,7 @@
 //!
 //! What has to be scanned is cleared only by a commit: after a failed scan everything is scanned again.
 
-pub mod watcher;
+mod watcher;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -32,6 +32,7 @@ use crate::worktree::scan::{Extent, ObservedChange};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// Until events are lost, and no longer than this after a full scan.
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     WithScans { every: Duration },
     /// Always. For tests that show what this would miss.
     Blindly,
@@ -120,12 +121,14 @@ impl WatchedScan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchStatus {
     /// The next scan reads only folders in which something happened; this many are watched.
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     Watching { folders: usize },
     /// The next scan reads everything.
     Scanning(ScanCause),
 }
 
 impl TreeWatch {
+    /// A watch of nothing yet: the first scan reads the whole tree.
     #[must_use]
     pub fn new(trust: Trust) -> Self {
         let dirty = match trust {
@@ -148,6 +151,7 @@ impl TreeWatch {
         }
     }
 
+    /// What the next scan will read.
     #[must_use]
     pub fn status(&self) -> WatchStatus {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

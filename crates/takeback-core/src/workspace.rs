@@ -20,21 +20,27 @@ use crate::worktree::index::Index;
 use crate::worktree::scope::{ScopeOptions, is_version_controls, stage_of};
 use crate::worktree::write::Mark;
 
+/// How to open a workspace.
 pub struct WorkspaceOptions {
     /// The root, as the user entered it.
     pub root: PathBuf,
     /// Where the index, the lock and the inbox are; with the SQLite store, its folder.
     pub store_dir: PathBuf,
+    /// Its history.
     pub store: Box<dyn Store>,
     /// The states of the agents that work here.
     pub states: Arc<dyn States>,
     /// The user's home, which is never a workspace.
     pub home: Option<PathBuf>,
+    /// What belongs to the workspace.
     pub scope: ScopeOptions,
+    /// Limits for recording and scanning.
     pub limits: Limits,
+    /// The clock, the source of ids and the progress listener.
     pub ambient: Ambient,
 }
 
+/// Limits for recording and scanning.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// A larger file is not copied before an edit; the copy of the last scan counts.
@@ -93,13 +99,21 @@ impl Limits {
     }
 }
 
+/// A protected folder, its history, and everything that works on it.
 pub struct Workspace {
+    /// The folder, open.
     pub root: Root,
+    /// Its history.
     pub store: Box<dyn Store>,
+    /// The states of the agents that work here.
     pub states: Arc<dyn States>,
+    /// Where the index, the lock and the inbox are.
     pub store_dir: PathBuf,
+    /// What belongs to the workspace.
     pub scope: ScopeOptions,
+    /// Limits for recording and scanning.
     pub limits: Limits,
+    /// The clock, the source of ids and the progress listener.
     pub ambient: Ambient,
     /// Set in a long-running process, which can watch the tree.
     pub watched: Option<Arc<TreeWatch>>,
@@ -111,7 +125,9 @@ pub struct Workspace {
     last_index: Mutex<Option<Index>>,
 }
 
+/// Why a workspace cannot be opened.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum WorkspaceError {
     #[error("{path} cannot be protected: {why}")]
     Refused { path: PathBuf, why: &'static str },
@@ -154,6 +170,7 @@ pub fn index_in(store_dir: &Path) -> PathBuf {
 }
 
 impl Workspace {
+    /// Opens the root, and creates the store's folder if it is missing. Reads no file of the workspace.
     pub fn open(options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
         let path = check_root(&options.root, &options.store_dir, options.home.as_deref())?;
         disk::make_private_folder(&options.store_dir).map_err(|source| {
@@ -202,6 +219,7 @@ impl Workspace {
         Mark::of(&real_path(&self.store_dir))
     }
 
+    /// The events that are not in the log yet.
     #[must_use]
     pub fn inbox(&self) -> Inbox {
         Inbox::of(&self.store_dir)

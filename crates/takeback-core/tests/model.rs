@@ -22,11 +22,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use takeback_core::history::settle;
-use takeback_core::marks::{Mark, mark};
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up, delete_session};
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{self, AmbiguousPolicy, Receipt, RewindError, RewindRequest, preview};
-use takeback_core::{AgentEvent, CallTargets, Outcome, RecordOutcome, checkpoint, look_around};
+use takeback_core::{
+    AgentEvent, CallTargets, Mark, Outcome, RecordOutcome, checkpoint, look_around, mark,
+};
 use takeback_store::{
     Author, CallId, Digest, Entry, Evidence, RewindId, Seq, SessionId, StoreError, WorkPath,
 };

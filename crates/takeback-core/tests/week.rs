@@ -11,12 +11,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use takeback_core::marks::{Mark, mark};
 use takeback_core::retention::{
     Clock, Occasion, Policy, archive_session, clean_up, delete_session, is_due,
 };
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
+use takeback_core::{Mark, mark};
 use takeback_store::{Digest, Entry, Point, PointId, PointKind, Seq, SessionId, Store};
 use takeback_testkit::{Sandbox, Thing};
 

@@ -1,8 +1,8 @@
 //! JSON-RPC 2.0 for other programs, as specified in `docs/design/protocol.md`.
 //!
-//! Bytes become frames ([`frame`]), frames become calls ([`rpc`], [`params`]), and a function of
-//! the caller answers them ([`connection`]). Answers wait in a bounded queue until the client reads
-//! them ([`outlet`]). [`socket`] serves many clients at once, all of them processes of the same
+//! Bytes become frames ([`FrameReader`]), frames become calls ([`Call`], [`Params`]), and a function of
+//! the caller answers them ([`serve`]). Answers wait in a bounded queue until the client reads
+//! them ([`Outlet`]). [`Socket`] serves many clients at once, all of them processes of the same
 //! user. This crate knows no methods.
 //!
 //! ```
@@ -13,28 +13,29 @@
 //!     Ok(RawValue::from_string(format!("{:?}", call.method)).expect("a JSON string"))
 //! })?;
 //! assert_eq!(answer, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"hello\"}\n");
-//! # Ok::<(), takeback_ipc::frame::FrameError>(())
+//! # Ok::<(), takeback_ipc::FrameError>(())
 //! ```
 
 #![warn(missing_docs)]
 
 mod id_scanner;
-pub mod frame;
-pub mod rpc;
-pub mod params;
-pub mod outlet;
+mod frame;
+mod rpc;
+mod params;
+mod outlet;
 mod platform;
-pub mod connection;
-pub mod socket;
+mod connection;
+mod socket;
 
 use std::time::Duration;
 
 pub use connection::{Outcome, serve};
-pub use frame::Framing;
-pub use outlet::Outlet;
-pub use params::Params;
+pub use frame::{Frame, FrameError, FrameReader, Framing};
+pub use outlet::{DisconnectedError, Outlet};
+pub use params::{NamedParams, Params};
 pub use rpc::{Call, Fault};
 pub use serde_json::value::RawValue;
+pub use socket::{IdlePolicy, Socket, SocketError, TOO_MANY_CLIENTS, answers, serve_all};
 
 /// Bytes of one message on every surface: a call of `serve`, a line of `record`, the standard input
 /// of a hook or `state save`.

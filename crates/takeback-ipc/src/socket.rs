@@ -343,14 +343,14 @@ fn no_room(clients: &Clients) -> String {
 }
 
 fn turn_away(mut stream: UnixStream, why: &str) {
-    let fault = Fault::new(TOO_MANY, "tooManyClients", why);
+    let fault = Fault::new(TOO_MANY_CLIENTS, "tooManyClients", why);
     let text = Framing::Lines.framed(&answer(None, Err(&fault)));
     // A refused client must not block the server.
     drop(stream.set_nonblocking(true).and_then(|()| stream.write_all(&text)));
 }
 
 /// The error code for one client too many.
-pub const TOO_MANY: i32 = -32099;
+pub const TOO_MANY_CLIENTS: i32 = -32099;
 
 /// The connected clients.
 #[derive(Debug, Default)]

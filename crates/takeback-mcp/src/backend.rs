@@ -40,7 +40,7 @@ pub struct Backend {
 
 /// Whether a call may be repeated when its outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum CallKind {
     /// It reads only, and may be repeated.
     Read,
     /// It changes something, and must not be repeated.
@@ -64,7 +64,7 @@ pub enum CallError {
         /// The program.
         program: PathBuf,
         /// Whether the call may have changed something.
-        kind: Kind,
+        kind: CallKind,
         /// The last lines of its standard error.
         last_lines: String,
     },
@@ -144,7 +144,7 @@ impl Backend {
     /// [`CallError::Refused`] is the program's answer; with any other there is none.
     pub async fn call<T: DeserializeOwned>(
         &self,
-        kind: Kind,
+        kind: CallKind,
         method: &str,
         params: Value,
     ) -> Result<T, CallError> {
@@ -153,7 +153,7 @@ impl Backend {
         let running = child.as_mut().expect("it was just started");
         (self.log)(&format!("{method} {params}"));
         let answer = match self.exchange(running, kind, method, &params).await {
-            Err(CallError::Ended { .. }) if kind == Kind::Read && !is_new => {
+            Err(CallError::Ended { .. }) if kind == CallKind::Read && !is_new => {
                 *child = Some(self.start()?);
                 let running = child.as_mut().expect("it was just started");
                 self.exchange(running, kind, method, &params).await
@@ -211,7 +211,7 @@ impl Backend {
     async fn exchange<T: DeserializeOwned>(
         &self,
         running: &mut ChildProcess,
-        kind: Kind,
+        kind: CallKind,
         method: &str,
         params: &Value,
     ) -> Result<T, CallError> {
@@ -249,7 +249,7 @@ impl Backend {
         }
     }
 
-    async fn ended(&self, running: &mut ChildProcess, kind: Kind) -> CallError {
+    async fn ended(&self, running: &mut ChildProcess, kind: CallKind) -> CallError {
         // Its last lines may still be in the pipe. Another process may hold the pipe open, so do not
         // wait for long.
         if tokio::time::timeout(PATIENCE, &mut running.listening).await.is_err() {

@@ -16,7 +16,7 @@
 
 #![warn(missing_docs)]
 
-pub mod backend;
+mod backend;
 mod consent;
 mod inputs;
 mod outputs;
@@ -25,5 +25,5 @@ mod server;
 mod text;
 mod tools;
 
-pub use self::backend::{Backend, BackendOptions, CallError};
+pub use self::backend::{Backend, BackendOptions, CallError, CallKind, Fault, FaultData, Log};
 pub use self::server::Server;

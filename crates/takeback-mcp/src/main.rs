@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
-use takeback_mcp::backend::Log;
-use takeback_mcp::{Backend, BackendOptions, Server};
+use takeback_mcp::{Backend, BackendOptions, Log, Server};
 
 const HELP: &str = "\
 Takeback as an MCP server, on standard input and output. Usually started as `takeback mcp`.

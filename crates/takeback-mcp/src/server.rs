@@ -17,7 +17,7 @@ use takeback_answers::{
     CheckpointAnswer, DiffAnswer, LogAnswer, PreviewAnswer, Receipt, ServerInfo, ShowAnswer,
 };
 
-use crate::backend::{Backend, CallError, Kind};
+use crate::backend::{Backend, CallError, CallKind};
 use crate::consent::{self, Elicitation, QuestionMatch, Questions, RewindPlan, Round};
 use crate::outputs::{Diff, FileLines, PointDetails, Points, Rewind, RewindOutcome, RewindReceipt};
 use crate::text::{self, DiffText, Tense};
@@ -83,7 +83,7 @@ impl Server {
     }
 
     async fn read<T: DeserializeOwned>(&self, method: &str, params: Value) -> Result<T, CallError> {
-        self.backend.call(Kind::Read, method, params).await
+        self.backend.call(CallKind::Read, method, params).await
     }
 
     async fn list_points(&self, input: inputs::ListPoints) -> Result<Reply, ToolError> {
@@ -127,7 +127,7 @@ impl Server {
     }
 
     async fn checkpoint(&self, input: inputs::Checkpoint) -> Result<Reply, ToolError> {
-        let made = self.backend.call(Kind::Change, "checkpoint:create", json!(input));
+        let made = self.backend.call(CallKind::Change, "checkpoint:create", json!(input));
         let made: CheckpointAnswer = made.await?;
         let mut text = format!("Made point {}.", made.id);
         if made.not_captured > 0 {
@@ -236,7 +236,7 @@ impl Server {
         let inputs::Rewind { paths, exact, .. } = input;
         let RewindPlan { point, mark, .. } = plan;
         let params = json!({"point": point, "paths": paths, "exact": exact, "mark": mark});
-        let receipt: Receipt = self.backend.call(Kind::Change, "point:rewind", params).await?;
+        let receipt: Receipt = self.backend.call(CallKind::Change, "point:rewind", params).await?;
         let receipt = RewindReceipt::from(receipt);
         let verdict = if receipt.receipt.success {
             "Done and verified on disk."
@@ -363,7 +363,7 @@ fn failed(error: &ToolError) -> CallToolResult {
             sentences = format!("{sentences} {next}");
         }
     }
-    if matches!(error, ToolError::Call(CallError::Ended { kind: Kind::Change, .. })) {
+    if matches!(error, ToolError::Call(CallError::Ended { kind: CallKind::Change, .. })) {
         sentences +=
             " Whether it was done is not known; `list_points` and `diff` show the current state.";
     }

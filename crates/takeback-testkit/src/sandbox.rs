@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target, rewind};
-use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::worktree::ScopeOptions;
 use takeback_core::{
     AgentEvent, Ambient, CallReport, CallTargets, Limits, Outcome, RecordOutcome, Workspace,
     WorkspaceOptions, record,

@@ -6,14 +6,12 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use rustix::io::Errno;
-use takeback_core::WorkspaceError;
 use takeback_core::execution::ExecutionError;
-use takeback_core::marks::MarkError;
-use takeback_core::point_name::PointNameError;
 use takeback_core::record::RecordError;
 use takeback_core::retention::CleanUpError;
 use takeback_core::rewind::RewindError;
-use takeback_core::worktree::write::StageError;
+use takeback_core::worktree::StageError;
+use takeback_core::{MarkError, PointNameError, WorkspaceError};
 use takeback_store::{StateError, StoreError};
 
 use crate::answers::ErrorAnswer;

@@ -6,9 +6,9 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use takeback_core::check_root;
 use takeback_core::rewind::needs_recovery;
 use takeback_core::rewind::{Receipt, recover};
-use takeback_core::workspace::check_root;
 use takeback_core::{Ambient, Workspace, WorkspaceOptions, process, record_late_events};
 use takeback_store::{Durability, Process, StoreError};
 

@@ -1,6 +1,6 @@
 //! Finds the point that the user names, or explains why there is none.
 
-use takeback_core::point_name::{PointNameError, find_point, find_stored_point};
+use takeback_core::{PointNameError, find_point, find_stored_point};
 use takeback_store::{Point, PointKind, Store, Timestamp};
 
 use crate::error::{CommandError, Kind};
@@ -22,7 +22,7 @@ pub(crate) fn find_in(store: &dyn Store, name: &str) -> Result<Point, CommandErr
 
 /// Checks a label: it must not look like a time or an id, since those also name points.
 pub(crate) fn check_label(label: &str) -> Result<(), CommandError> {
-    takeback_core::marks::check_label(label)?;
+    takeback_core::check_label(label)?;
     let reads_as = if parse(label, now()).is_some() || looks_like_time(label) {
         "a time"
     } else if reads_as_id(label) {

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use takeback_core::progress::{Progress, ProgressListener, Work};
+use takeback_core::{Progress, ProgressListener, Work};
 
 use crate::place::environment;
 use crate::screen::{bytes, count};

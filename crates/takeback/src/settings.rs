@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use takeback_core::retention::Policy;
-use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::worktree::ScopeOptions;
 use takeback_core::{Limits, Tools};
 use takeback_store::Durability;
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use takeback_agents::session_folder;
-use takeback_core::git_state::git_state;
+use takeback_core::git_state;
 use takeback_core::lock::{Hold, Lock, lock};
 use takeback_core::system_random;
 use takeback_store::{

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use takeback_agents::last_memory;
-use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::worktree::ScopeOptions;
 use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
 use takeback_store::{SqliteStates, SqliteStore};
 

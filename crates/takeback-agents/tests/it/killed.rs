@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::json;
 use takeback_agents::{EffectDecision, RunError, RunEvent, Step, StepAgent};
-use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::worktree::ScopeOptions;
 use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
 use takeback_store::state::Status;
 use takeback_store::{SqliteStates, SqliteStore};

@@ -23,24 +23,33 @@ use super::bundle::{BundleError, BundleFile, BundleLimits, BundleWriter, WriteEr
 /// Sessions, each with its prompts in order. Paths are absolute.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentHistory {
+    /// The conversations.
     pub sessions: Vec<HistorySession>,
 }
 
+/// One conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistorySession {
+    /// The agent's own id of it.
     pub id: SessionId,
     /// The agent's name.
     pub agent: String,
+    /// When it began.
     pub started_at: Timestamp,
+    /// When it ended, or its last event.
     pub ended_at: Timestamp,
+    /// Its prompts, oldest first.
     pub prompts: Vec<HistoryPrompt>,
 }
 
+/// One prompt, and the files that the agent had saved by then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryPrompt {
     /// The first one is the message id of the turn.
     pub message_ids: Vec<String>,
+    /// The prompt.
     pub text: String,
+    /// When it was given.
     pub at: Timestamp,
     /// The files when the prompt was given.
     pub files: BTreeMap<PathBuf, SavedFile>,
@@ -60,20 +69,25 @@ pub enum SavedFile {
     /// A copy at this path, with the file's own permissions.
     Copy(PathBuf),
     /// Its bytes and permissions.
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     Bytes { bytes: Vec<u8>, mode: u32 },
     /// There was a file, and its copy is gone.
     Lost,
 }
 
+/// A tool call that wrote a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
+    /// The agent's id of the call.
     pub call: CallId,
+    /// The tool's name.
     pub tool: String,
 }
 
 /// The bundle of a history, and what is missing from it.
 #[derive(Debug)]
 pub struct HistoryBundle {
+    /// The bundle, in a temporary file.
     pub bundle: BundleFile,
     /// Files whose contents are missing at some point.
     pub lost: Vec<WorkPath>,
@@ -81,7 +95,9 @@ pub struct HistoryBundle {
     pub outside: Vec<PathBuf>,
 }
 
+/// Why a history became no bundle.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum AgentHistoryError {
     #[error("{bytes} bytes in one record are too many for a bundle")]
     RecordTooLarge { bytes: usize },

@@ -70,6 +70,7 @@ impl Kind {
 pub struct BundleLimits {
     /// Bytes of all contents together, unpacked.
     pub contents: u64,
+    /// Whether paths outside the workspace are accepted.
     pub outside: OutsidePolicy,
 }
 
@@ -87,7 +88,9 @@ impl Default for BundleLimits {
 /// Whether a bundle may have paths outside the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutsidePolicy {
+    /// The bundle is refused.
     Refuse,
+    /// They are imported.
     Accept,
 }
 

@@ -17,9 +17,12 @@ use crate::lock::Hold;
 use crate::record::{RecordError, drain_inbox};
 use crate::workspace::Workspace;
 
+/// What to export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportOptions {
+    /// Whose points.
     pub selection: Selection,
+    /// Whether ignored paths are exported.
     pub ignored: IgnoredPaths,
 }
 
@@ -37,15 +40,20 @@ pub enum Selection {
 /// Whether ignored paths, even small ones that are recorded, and paths outside are exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IgnoredPaths {
+    /// They are left out and counted.
     LeaveOut,
+    /// They are exported.
     Include,
 }
 
 /// What an export wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportReport {
+    /// Points in the bundle.
     pub points: usize,
+    /// Changes in the bundle.
     pub changes: usize,
+    /// Contents in the bundle.
     pub blobs: u64,
     /// Of the bundle.
     pub bytes: u64,
@@ -57,7 +65,9 @@ pub struct ExportReport {
     pub states: Option<OmittedStates>,
 }
 
+/// Why nothing was exported. No file was written.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ExportError {
     #[error("there is no point {0}")]
     NoPoint(PointId),

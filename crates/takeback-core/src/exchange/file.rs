@@ -11,11 +11,15 @@ use takeback_store::disk;
 /// Whether an existing file is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overwrite {
+    /// It stays, and writing fails.
     No,
+    /// The new file replaces it.
     Yes,
 }
 
+/// Why a file was not written. An existing one is unchanged.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum FileError {
     #[error("{path} already exists")]
     Taken { path: PathBuf },

@@ -25,14 +25,18 @@ use crate::worktree::index::Index;
 /// Whether to import, or only to report what would be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImportMode {
+    /// Nothing is added.
     DryRun,
+    /// The log gets the history.
     ForReal,
 }
 
 /// What an import added to this workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportReport {
+    /// The new points.
     pub points: Vec<ImportedPoint>,
+    /// The new sessions.
     pub sessions: Vec<ImportedSession>,
     /// Changes of the bundle. The log gets more: those that lead there and back.
     pub changes: usize,
@@ -42,27 +46,36 @@ pub struct ImportReport {
     pub steps: usize,
 }
 
+/// A point that came with a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedPoint {
+    /// Its id in this workspace.
     pub id: PointId,
     /// Its id in the workspace it comes from.
     pub was: PointId,
+    /// Its label here.
     pub label: Option<String>,
     /// Its original label, if that is taken here.
     pub wanted_label: Option<String>,
+    /// Its description.
     pub description: String,
+    /// The agent's ids of the prompt's messages.
     pub message_ids: Vec<String>,
 }
 
+/// A session that came with a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedSession {
+    /// Its name in this workspace.
     pub id: SessionId,
     /// Its name in the workspace it comes from; `None`: it represents the import itself and has the
     /// manual points.
     pub was: Option<SessionId>,
 }
 
+/// Why a bundle was not imported.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ImportError {
     #[error(transparent)]
     Bundle(#[from] BundleError),

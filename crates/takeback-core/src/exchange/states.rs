@@ -7,7 +7,9 @@ use super::export::Selection;
 /// Agents' checkpoints that belong to the exported points and are not in the bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OmittedStates {
+    /// Executions with such checkpoints.
     pub executions: usize,
+    /// The checkpoints.
     pub checkpoints: u64,
 }
 

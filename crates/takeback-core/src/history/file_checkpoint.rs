@@ -34,10 +34,13 @@ impl fmt::Display for FileCheckpointId {
 /// The entry at a path when a session's turn first named or changed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileCheckpoint {
+    /// Its id in this store.
     pub id: FileCheckpointId,
+    /// The session.
     pub session: SessionId,
     /// The agent's id of the prompt that the turn answers.
     pub message: Option<String>,
+    /// The path.
     pub path: WorkPath,
     /// [`Entry::Absent`]: it did not exist. Its bytes are `store.contents` of its digest.
     pub original: Entry,

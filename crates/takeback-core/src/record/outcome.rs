@@ -25,6 +25,7 @@ pub struct RecordOutcome {
     /// Paths that a scan could not read. Everything known below them is not captured, whether this
     /// event noticed that or an earlier one.
     pub unreadable: Vec<Unreadable>,
+    /// How much the scan for this event looked at.
     pub stats: ScanStats,
 }
 
@@ -47,6 +48,7 @@ impl RecordOutcome {
 /// The outcome of an event that may be recorded later.
 #[derive(Debug)]
 pub enum Admission {
+    /// It is in the log.
     Recorded(RecordOutcome),
     /// The event is in the inbox, claimed. Call [`super::record_queued`] with it, in this process or
     /// another.
@@ -56,11 +58,15 @@ pub enum Admission {
 /// The outcome of a scan without an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanReport {
+    /// What the scan found and recorded.
     pub recorded: RecordOutcome,
+    /// Known paths that are no longer covered, and names that never were.
     pub skipped: Vec<(WorkPath, OutReason)>,
 }
 
+/// Why an event is not in the log.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum RecordError {
     #[error(transparent)]
     Store(#[from] StoreError),

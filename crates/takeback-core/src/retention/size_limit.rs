@@ -24,9 +24,11 @@ const ROWS: u64 = 200;
 /// A store that is over its limit although everything that may be dropped is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitExcess {
+    /// The limit in bytes.
     pub limit: u64,
     /// Bytes on disk.
     pub used: u64,
+    /// What takes up the space.
     pub held: HeldBytes,
 }
 

@@ -10,6 +10,7 @@ use crate::worktree::write::StageError;
 
 /// Why a rewind, preview or recovery did not finish. Up to [`Self::Unfinished`] nothing has changed on disk.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum RewindError {
     #[error("there is no point {0}")]
     NoPoint(PointId),

@@ -64,14 +64,17 @@ impl NativeRestore<'_> {
 /// The outcome of a native restore. The rewind is the same in every case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NativeOutcome {
+    /// It ran and reported no error.
     Ran,
     /// It reported an error. How far it got is not known and makes no difference.
     Failed(String),
+    /// It did not run.
     Skipped(NativeSkip),
 }
 
 /// Why a native restore was not run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum NativeSkip {
     #[error("no file would change")]
     NothingToDo,
@@ -98,7 +101,9 @@ pub enum NativeSkip {
 /// A path that a native restore may write, and what was there before it ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NativePath {
+    /// The path.
     pub path: WorkPath,
+    /// What was there.
     pub present: Entry,
 }
 

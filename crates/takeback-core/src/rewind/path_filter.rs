@@ -13,6 +13,7 @@ use super::error::RewindError;
 pub struct PathFilter(Option<GlobSet>);
 
 impl PathFilter {
+    /// A filter of globs from the root; without any it includes every path.
     pub fn new(patterns: &[String]) -> Result<Self, RewindError> {
         if patterns.is_empty() {
             return Ok(Self(None));
@@ -32,6 +33,7 @@ impl PathFilter {
         Ok(Self(Some(set)))
     }
 
+    /// Whether `path` or a folder above it matches.
     #[must_use]
     pub fn includes(&self, path: &WorkPath) -> bool {
         let path = OsStr::from_bytes(path.as_bytes());

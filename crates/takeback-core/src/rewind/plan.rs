@@ -75,9 +75,11 @@ pub(super) type PlanHeader = Plan<IgnoredAny>;
 /// One path of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
+    /// The path.
     pub path: WorkPath,
     /// What is there now.
     pub present: Entry,
+    /// What happens to it.
     pub verdict: Verdict,
     /// The changes that this step cancels.
     pub cancels: Vec<Seq>,
@@ -100,27 +102,35 @@ pub struct Step {
 /// A folder that its owner may not write to, and that is made writable while the plan is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnlockedFolder {
+    /// The folder.
     pub path: WorkPath,
     /// Its mode before, and afterwards if no step sets another.
     pub mode: u32,
 }
 
+/// What a rewind does with a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "camelCase")]
 pub enum Verdict {
     /// Becomes this (again).
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     Restore { to: Entry },
     /// Is removed: the agent made it.
     Delete,
     /// Becomes this: the agent's part taken out, other authors' parts left in.
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     Merge { to: Entry },
     /// Stays: the request does not include it.
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     Keep { reason: String },
     /// Stays: the request cannot be done here without destroying another author's work.
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     Conflict { reason: String },
     /// Stays: its author is unclear.
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     Ambiguous { reason: String },
     /// Stays: the store does not have what would be needed.
+    #[expect(missing_docs, reason = "the names say what the fields are")]
     NotCaptured { reason: String },
 }
 
@@ -187,6 +197,7 @@ impl Plan {
         self.steps.iter().filter(|step| step.goal().is_some())
     }
 
+    /// Whether neither a file nor an agent's state would change.
     #[must_use]
     pub fn does_nothing(&self) -> bool {
         self.leaves_files() && !self.state.as_ref().is_some_and(StateMove::is_move)

@@ -12,7 +12,9 @@ use super::windows::Window;
 /// What a rewind would do, and the calls it would take back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
+    /// What would happen.
     pub plan: Plan,
+    /// Whether it is a rewind, an undo or a redo.
     pub kind: RewindKind,
     /// Changes that only happened while a call ran, by call: they may include the user's.
     pub windows: Vec<Window>,

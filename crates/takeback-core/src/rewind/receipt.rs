@@ -30,25 +30,34 @@ use crate::worktree::write::{Slot, sync_all};
 pub struct Receipt {
     /// Everything planned is on disk, and nothing that was requested had to be left.
     pub success: bool,
+    /// Its id. None in a preview, and if nothing was done.
     pub rewind: Option<RewindId>,
     /// The restored point; none for an undo or redo.
     pub point: Option<PointId>,
     /// The point before the rewind. None in a preview.
     pub safety_point: Option<PointId>,
+    /// Files that have the point's contents again.
     pub restored_files: Vec<WorkPath>,
+    /// Files that were removed.
     pub deleted_files: Vec<WorkPath>,
+    /// Files of which only the agent's part was taken out.
     pub merged_files: Vec<Note>,
+    /// Paths that stay because they are not the agent's, or were not requested.
     pub kept_files: Vec<Note>,
     /// New names in ignored folders, and names that were not covered at the point: they stay.
     pub first_seen: Vec<FirstSighting>,
+    /// Paths that stay because restoring them would destroy another author's work.
     pub conflicts: Vec<Note>,
+    /// Paths that stay because their author is unclear.
     pub ambiguous: Vec<Note>,
+    /// Paths that stay because the store does not have their earlier contents.
     pub not_captured: Vec<Note>,
     /// For each requested path that an agent changed: how the author is known.
     pub evidence: Vec<PathEvidence>,
     /// What was not restored with a file; and where unknown bytes that the agent's own restore left are
     /// kept now.
     pub notes: Vec<Note>,
+    /// Paths that could not be restored, although they should have been.
     pub errors: Vec<Problem>,
     /// The agent's state that moved with the files.
     pub state: Option<StateReceipt>,
@@ -57,49 +66,62 @@ pub struct Receipt {
 /// The outcome for an agent's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateReceipt {
+    /// The execution.
     pub execution: ExecutionId,
+    /// The branch.
     pub branch: BranchName,
     /// The head of the branch afterwards, if known.
     pub checkpoint: Option<String>,
+    /// Whether the branch has another head now.
     pub moved: bool,
     /// It was not moved: the agent has continued since.
     pub stays: bool,
+    /// Why it could not be moved.
     pub error: Option<String>,
 }
 
 /// A path and why it was left, or what was done with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
+    /// The path.
     #[serde(flatten, with = "file_path")]
     pub path: WorkPath,
+    /// The reason, for display.
     pub reason: String,
 }
 
 /// A path and the least certain evidence among its requested changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathEvidence {
+    /// The path.
     #[serde(flatten, with = "file_path")]
     pub path: WorkPath,
+    /// How its author is known.
     pub evidence: Evidence,
 }
 
 /// A path and what went wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
+    /// The path.
     #[serde(flatten, with = "file_path")]
     pub path: WorkPath,
+    /// What went wrong.
     pub error: String,
 }
 
 /// The outcome of one action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepOutcome {
+    /// It is on disk.
     Done,
     /// Done, but the disk did not confirm it.
     Unconfirmed(String),
     /// Another program changed it while the rewind ran.
     Conflict(String),
+    /// The path stays, for this reason.
     Kept(String),
+    /// It could not be done.
     Error(String),
 }
 

@@ -10,12 +10,15 @@ use crate::exchange::imported::is_imported;
 /// One rewind, undo, redo or rollback.
 #[derive(Debug, Clone)]
 pub struct RewindRequest {
+    /// Where it goes.
     pub target: Target,
     /// `None`: the point's session and those that continue it; all agents if the point is manual.
     pub scope: Option<RewindScope>,
     /// Only these paths and everything below them, as globs from the root. Empty: all.
     pub paths: Vec<String>,
+    /// What becomes of lines that others changed since.
     pub exactness: Exactness,
+    /// What becomes of changes with an unclear author.
     pub ambiguous: AmbiguousPolicy,
     /// Paths whose changes the user attributes to an agent, as globs from the root.
     pub take: Vec<String>,
@@ -51,6 +54,7 @@ impl RewindRequest {
 /// Where a rewind goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
+    /// Back to this point.
     Point(PointId),
     /// No file, only the state in the request; its point, if it has one.
     State(Option<PointId>),
@@ -74,6 +78,7 @@ pub enum Exactness {
 pub enum RewindScope {
     /// All of this workspace. Imported sessions did nothing here and are not among them.
     AllAgents,
+    /// These, and no others.
     Sessions(BTreeSet<SessionId>),
 }
 

@@ -17,22 +17,32 @@ use crate::workspace::Workspace;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StateMove {
+    /// The execution.
     pub execution: ExecutionId,
+    /// The branch.
     pub branch: BranchName,
     /// The line that the branch is on: taking this back returns to it.
     pub from: LineId,
+    /// What it moves to.
     pub to: StateGoal,
+    /// When it is moved.
     pub terms: Terms,
+    /// Whether the files move with it.
     pub files: Files,
 }
 
+/// What a branch moves to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StateGoal {
+    /// This checkpoint.
     Checkpoint {
+        /// Its step.
         step: StepIndex,
+        /// Its attempt.
         attempt: Attempt,
     },
+    /// The line that it was on before.
     Line(LineId),
     /// The agent has continued since: what it saved is not abandoned.
     Stay,
@@ -52,15 +62,20 @@ pub enum Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Files {
+    /// The files are restored as well.
     Too,
+    /// The files stay as they are.
     Stay,
 }
 
 /// A request to return the state of an execution to a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rollback {
+    /// The checkpoint.
     pub to: CheckpointKey,
+    /// When the state is moved.
     pub terms: Terms,
+    /// Whether the files move with it.
     pub files: Files,
 }
 

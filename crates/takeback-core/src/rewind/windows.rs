@@ -16,11 +16,15 @@ use super::plan::{Plan, Step};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Window {
+    /// The session.
     pub session: SessionId,
+    /// The call.
     pub call: CallId,
+    /// The tool's name.
     pub tool: String,
     /// The command, where the call had one.
     pub command: Option<String>,
+    /// How many paths changed while it ran.
     pub paths: usize,
 }
 

@@ -60,6 +60,7 @@ pub enum ScanCause {
 }
 
 impl ScanCause {
+    /// The cause, for messages: `the kernel's event queue overflowed`.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {

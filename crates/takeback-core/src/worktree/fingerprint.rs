@@ -49,12 +49,12 @@ pub fn stat(folder: impl AsFd, name: &[u8]) -> io::Result<Option<Stat>> {
 }
 
 /// How many names a file has.
-pub fn links_of(folder: impl AsFd, name: &[u8]) -> io::Result<u64> {
+pub(crate) fn links_of(folder: impl AsFd, name: &[u8]) -> io::Result<u64> {
     let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(stat.st_nlink as u64)
 }
 
-pub fn stat_open(file: impl AsFd) -> io::Result<Stat> {
+pub(crate) fn stat_open(file: impl AsFd) -> io::Result<Stat> {
     Ok(convert(&rustix::fs::fstat(file)?))
 }
 
@@ -88,6 +88,8 @@ impl RacySince {
         Self(clock::file_time_now() - clock::FILE_TIME_TICK)
     }
 
+    /// The fingerprint, unless the file was changed so recently that another change could leave the same
+    /// one.
     #[must_use]
     pub fn trust(self, fingerprint: Fingerprint) -> Option<Fingerprint> {
         let newest = fingerprint.modified.max(fingerprint.changed);

@@ -18,15 +18,18 @@ use takeback_store::{Change, Entry, Seq, WorkPath};
 
 use self::file::Heading;
 pub(crate) use self::file::{Base, Block, Brief, Kind};
-pub use self::folder::{Child, Folder, KnownName};
+pub(crate) use self::folder::Child;
+pub use self::folder::{Folder, KnownName};
 use super::fingerprint::Fingerprint;
 use super::scope::{OWN_FOLDER, OutReason, has_rules};
 
 /// A value of [`Index::scope`] that makes the next scan judge all skipped names again.
 const UNJUDGED: u64 = 0;
 
+/// The last known entry of every path in the workspace. A cache: the log is the truth.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
+    /// The last change of the log that is in the index.
     pub stamp: Seq,
     /// Hard links, oldest first: present ones and some former ones.
     pub linked: Vec<LinkedNames>,
@@ -76,6 +79,7 @@ impl Index {
         Self { stamp, ..Self::default() }
     }
 
+    /// What is known of a folder; `None`: nothing.
     #[must_use]
     pub fn folder(&self, path: &[u8]) -> Option<Arc<Folder>> {
         match self.over.get(path) {
@@ -174,6 +178,7 @@ impl Index {
         base.chain(over).fold(0, u64::saturating_add)
     }
 
+    /// Replaces what is known of a folder.
     pub fn set_folder(&mut self, path: Vec<u8>, folder: Arc<Folder>) {
         self.will_change(&path);
         self.over.insert(path, Some(folder));
@@ -201,11 +206,13 @@ impl Index {
         }
     }
 
+    /// How many folders are known.
     #[must_use]
     pub fn folder_count(&self) -> usize {
         self.blocks().count() + self.over().count()
     }
 
+    /// What is known of a path; `None`: nothing.
     #[must_use]
     pub fn known(&self, path: &WorkPath) -> Option<KnownName> {
         let (folder, name) = (folder_of(path), path.file_name());
@@ -263,6 +270,7 @@ impl Index {
             + self.over().map(|(_, folder)| folder.children.len()).sum::<usize>()
     }
 
+    /// Whether no name is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use takeback_store::WorkPath;
 
 use crate::platform::folder;
-pub use crate::platform::folder::Access;
+pub(crate) use crate::platform::folder::Access;
 pub(crate) use crate::platform::folder::names_in;
 
 /// The workspace's root folder.
@@ -58,6 +58,7 @@ impl Root {
         })
     }
 
+    /// The root's canonical path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -33,7 +33,7 @@ use super::scope::{DistrustedRules, OutReason, ScopeOptions};
 use crate::progress::Counter;
 
 /// What to scan, and how.
-pub struct ScanRequest<'a> {
+pub(crate) struct ScanRequest<'a> {
     pub root: &'a Root,
     pub before: &'a Index,
     pub options: &'a ScopeOptions,
@@ -50,7 +50,7 @@ pub struct ScanRequest<'a> {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub enum Extent<'a> {
+pub(crate) enum Extent<'a> {
     Whole,
     /// Only these folders, and what is new in them: the watcher vouches for the others.
     Folders(&'a BTreeSet<Vec<u8>>),
@@ -58,7 +58,7 @@ pub enum Extent<'a> {
 
 /// What a scan found.
 #[derive(Debug)]
-pub struct Scan {
+pub(crate) struct Scan {
     /// Differences from the index, by path.
     pub found: Vec<ObservedChange>,
     /// The index of the tree as it is now, with the stamp of the previous index.
@@ -83,7 +83,7 @@ pub struct Scan {
 /// A path whose entry differs from the known one; or that has another file, where neither this one nor the
 /// previous one could be read in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ObservedChange {
+pub(crate) struct ObservedChange {
     pub path: WorkPath,
     pub before: Entry,
     pub after: Entry,
@@ -95,15 +95,18 @@ pub struct ObservedChange {
 impl ObservedChange {
     /// Whether it belongs in the log.
     #[must_use]
-    pub fn is_a_change(&self) -> bool {
+    pub(crate) fn is_a_change(&self) -> bool {
         let is_unknown = is_unread(&self.after) || self.after.is_unreadable();
         self.before != self.after || (is_unknown && !self.same_file)
     }
 }
 
+/// How much a scan looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScanStats {
+    /// Files that it looked at.
     pub files: u64,
+    /// Folders that it looked into.
     pub folders: u64,
     /// Files whose bytes were read.
     pub read: u64,
@@ -117,7 +120,10 @@ pub enum ScanError {
     OutOfTime,
 }
 
-pub fn scan(ask: &ScanRequest<'_>, sink: &mut dyn FnMut(PackedBlob)) -> Result<Scan, ScanError> {
+pub(crate) fn scan(
+    ask: &ScanRequest<'_>,
+    sink: &mut dyn FnMut(PackedBlob),
+) -> Result<Scan, ScanError> {
     let sink = &mut |blob: PackedBlob| {
         // The chunks of a chunked file were already counted.
         if blob.encoding != Encoding::Chunks {

@@ -12,7 +12,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::Serialize;
 use takeback_store::{NotCapturedReason, WorkPath};
 
-pub use self::distrusted_rules::{DistrustedRules, is_exclude};
+pub(crate) use self::distrusted_rules::{DistrustedRules, is_exclude};
 pub(crate) use self::distrusted_rules::{has_rules, manifests_of};
 use crate::platform::folder::open_file;
 
@@ -71,7 +71,7 @@ impl ScopeOptions {
 
 /// Whether a new name is covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coverage {
+pub(crate) enum Coverage {
     In,
     /// Ignored: a file is covered if it is small and there is room, a folder if it does not have too many
     /// names.
@@ -83,7 +83,7 @@ pub enum Coverage {
 
 /// Whether a folder is ignored, by the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IgnoreState {
+pub(crate) enum IgnoreState {
     /// Not ignored.
     Plain,
     /// It is ignored, or is in an ignored folder. `top`: the length of the outermost one's path.
@@ -94,7 +94,7 @@ pub enum IgnoreState {
 
 /// Which rules to apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RuleSet {
+pub(crate) enum RuleSet {
     /// All, as they are on disk.
     All,
     /// As they were before an agent wrote them.
@@ -108,6 +108,7 @@ pub enum RuleSet {
 pub enum OutReason {
     /// Build output: `node_modules`, `target`.
     Derived = 0,
+    /// A folder that a rule ignores, where ignored files are not covered.
     IgnoredFolder = 1,
     /// Ignored, and too large for a single file.
     IgnoredFile = 2,
@@ -115,8 +116,11 @@ pub enum OutReason {
     OverBudget = 3,
     /// Excluded by a `.takebackignore`.
     Excluded = 4,
+    /// The root of another workspace.
     NestedWorkspace = 5,
+    /// Another file system is mounted there.
     OtherFileSystem = 6,
+    /// A device, a pipe or a socket.
     Special = 7,
     /// The folder it is in may be listed, but not searched.
     Unreachable = 8,
@@ -155,6 +159,7 @@ impl OutReason {
         }
     }
 
+    /// The reason, for messages.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -176,7 +181,7 @@ impl OutReason {
 /// Whether a path is in version control's own files or Takeback's stages: those are never read or
 /// written, even if named.
 #[must_use]
-pub fn is_internal(path: &WorkPath) -> bool {
+pub(crate) fn is_internal(path: &WorkPath) -> bool {
     is_version_controls(path) || stage_of(path).is_some()
 }
 
@@ -186,7 +191,7 @@ pub(crate) fn is_version_controls(path: &WorkPath) -> bool {
 
 /// The stage that `path` is, or is in: by its name, regardless of which store made it.
 #[must_use]
-pub fn stage_of(path: &WorkPath) -> Option<WorkPath> {
+pub(crate) fn stage_of(path: &WorkPath) -> Option<WorkPath> {
     let bytes = path.as_bytes();
     let ends = bytes.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
     let end = ends.chain([bytes.len()]).find(|end| is_stage(&bytes[..*end]))?;
@@ -243,7 +248,7 @@ const DERIVED: &[(&str, &[&str])] = &[
 
 /// The rules that apply in one folder: its own ignore files, then those of the folders above.
 #[derive(Debug)]
-pub struct Rules {
+pub(crate) struct Rules {
     above: Option<Arc<Self>>,
     /// The length of the path that these rules' patterns are relative to.
     folder_len: usize,
@@ -278,7 +283,7 @@ pub(crate) const EXCLUDE: &[u8] = b".git/info/exclude";
 
 /// What a new folder's parent says about it.
 #[derive(Clone, Copy)]
-pub struct ParentFolder<'a> {
+pub(crate) struct ParentFolder<'a> {
     /// Whether a name is in the parent.
     pub has: &'a dyn Fn(&[u8]) -> bool,
     /// [`Rules::inside`] of the parent.
@@ -288,7 +293,7 @@ pub struct ParentFolder<'a> {
 impl Rules {
     /// Reads the rules of the folder `path`; `has`: whether a name is in it. With `.git` it is a
     /// repository.
-    pub fn read(
+    pub(crate) fn read(
         above: Option<&Arc<Self>>,
         path: &[u8],
         folder: impl AsFd,
@@ -388,7 +393,7 @@ impl Rules {
     }
 
     /// Whether the folder at `path`, or one of its parents, is ignored, for a folder that is known.
-    pub fn inside(&self, path: &[u8], by: RuleSet) -> IgnoreState {
+    pub(crate) fn inside(&self, path: &[u8], by: RuleSet) -> IgnoreState {
         let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
         let mut inside = IgnoreState::Plain;
         for end in ends.chain([path.len()]).filter(|end| *end > 0) {
@@ -403,7 +408,7 @@ impl Rules {
     }
 
     /// Judges a new folder at `path`.
-    pub fn cover_folder(
+    pub(crate) fn cover_folder(
         &self,
         options: &ScopeOptions,
         path: &[u8],
@@ -429,7 +434,7 @@ impl Rules {
 
     /// Judges a new file or link at `path`. Rule files are always covered, even if they exclude
     /// themselves: what an agent writes into them can be taken back.
-    pub fn cover_file(
+    pub(crate) fn cover_file(
         &self,
         options: &ScopeOptions,
         path: &[u8],

@@ -33,7 +33,9 @@ pub struct Stage {
     folder: OwnedFd,
 }
 
+/// Why nothing was staged or placed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum StageError {
     #[error("cannot stage {path}")]
     Disk { path: String, source: io::Error },

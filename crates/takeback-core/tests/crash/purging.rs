@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use takeback_core::purge::{PurgeError, purge};
 use takeback_core::rewind::{needs_recovery, recover};
+use takeback_core::{PurgeError, purge};
 use takeback_testkit::{Sandbox, path};
 
 use crate::stopped;

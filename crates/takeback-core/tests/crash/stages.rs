@@ -10,7 +10,7 @@ use std::rc::Rc;
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
 use takeback_core::rewind::needs_recovery;
 use takeback_core::rewind::{RecoveryReport, recover};
-use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::worktree::ScopeOptions;
 use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::{MemoryStore, RewindId, SqliteStates, SqliteStore, Store, Timestamp};

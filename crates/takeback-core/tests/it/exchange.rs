@@ -14,14 +14,12 @@ use takeback_core::exchange::{
     BundleFile, BundleLimits, ExportError, ExportOptions, ExportReport, IgnoredPaths, ImportMode,
     ImportReport, OutsidePolicy, Selection, export, import,
 };
-use takeback_core::marks::{Mark, mark};
-use takeback_core::point_name::{PointNameError, find_point};
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::RewindScope;
 use takeback_core::rewind::{RewindRequest, Target};
-use takeback_core::worktree::index::{Index, KnownName};
-use takeback_core::{checkpoint, look_around};
+use takeback_core::worktree::{Index, KnownName};
+use takeback_core::{Mark, PointNameError, checkpoint, find_point, look_around, mark};
 use takeback_store::{
     Author, Entry, NotCapturedReason, Point, PointId, PointKind, SessionId, Timestamp, Write,
 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use takeback_core::look_around;
 use takeback_core::rewind::FirstSighting;
-use takeback_core::worktree::scope::OutReason;
+use takeback_core::worktree::OutReason;
 use takeback_store::{Entry, WorkPath};
 use takeback_testkit::{Sandbox, path};
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use takeback_core::look_around;
-use takeback_core::worktree::index::{Folder, Index};
+use takeback_core::worktree::{Folder, Index};
 use takeback_store::{Entry, Seq};
 use takeback_testkit::Sandbox;
 

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use takeback_core::find_point;
 use takeback_core::lock::{Hold, lock};
-use takeback_core::point_name::find_point;
 use takeback_core::{AgentEvent, CallTargets, RecordOutcome, learn_ids};
 use takeback_store::{CallId, CallKind, Entry, NotCapturedReason, SessionId};
 use takeback_testkit::{Sandbox, path};

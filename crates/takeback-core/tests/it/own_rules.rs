@@ -4,7 +4,7 @@ use std::fs;
 
 use takeback_core::look_around;
 use takeback_core::rewind::Receipt;
-use takeback_core::worktree::scope::OutReason;
+use takeback_core::worktree::OutReason;
 use takeback_store::{Entry, NotCapturedReason, PointId};
 use takeback_testkit::{Sandbox, path};
 

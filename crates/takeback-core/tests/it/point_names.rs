@@ -1,6 +1,6 @@
 //! A point that is looked for in a store is the one that is found among all points.
 
-use takeback_core::point_name::{PointNameError, find_point, find_stored_point};
+use takeback_core::{PointNameError, find_point, find_stored_point};
 use takeback_store::{
     Point, PointBasis, PointId, PointKind, Seq, Session, StoreError, Timestamp, Write,
 };

@@ -4,8 +4,8 @@ use std::any::Any;
 use std::sync::{Arc, Mutex};
 
 use takeback_core::look_around;
-use takeback_core::progress::{Progress, Work};
 use takeback_core::rewind::{RewindError, RewindRequest, Target};
+use takeback_core::{Progress, Work};
 use takeback_testkit::Sandbox;
 
 use crate::recording::settle;

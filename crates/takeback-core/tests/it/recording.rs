@@ -16,9 +16,7 @@ use takeback_core::history::file_checkpoints;
 use takeback_core::middleware::{Middleware, RecordingFailure, ToolCall};
 use takeback_core::record::describe;
 use takeback_core::rewind::{RewindRequest, Target, Verdict, preview};
-use takeback_core::worktree::Root;
-use takeback_core::worktree::fingerprint::{RacySince, stat};
-use takeback_core::worktree::scan::ScanStats;
+use takeback_core::worktree::{RacySince, Root, ScanStats, stat};
 use takeback_core::{
     AgentEvent, CallTargets, Outcome, RecordOutcome, Tools, checkpoint, look_around,
 };

@@ -2,13 +2,12 @@
 
 use std::fs;
 
-use takeback_core::marks::{Mark, MarkError, mark};
 use takeback_core::retention::{
     CleanUpError, CleanUpReport, Clock, ClockTrouble, Occasion, Policy, archive_session, clean_up,
     delete_session, is_due, would_drop,
 };
 use takeback_core::rewind::{AmbiguousPolicy, RewindError, RewindRequest, Target};
-use takeback_core::{AgentEvent, CallTargets, checkpoint, history, record};
+use takeback_core::{AgentEvent, CallTargets, Mark, MarkError, checkpoint, history, mark, record};
 use takeback_store::{CallId, Change, Entry, PointId, PointKind, Seq, SessionId, Timestamp, Write};
 use takeback_testkit::Sandbox;
 

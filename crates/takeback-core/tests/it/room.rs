@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use takeback_core::checkpoint;
-use takeback_core::marks::{Mark, mark};
 use takeback_core::retention::{
     CleanUpReport, Clock, Occasion, Policy, clean_up, held_bytes, is_over_size_limit, store_bytes,
     would_drop,
 };
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
+use takeback_core::{Mark, mark};
 use takeback_store::{PointId, PointKind};
 use takeback_testkit::Sandbox;
 

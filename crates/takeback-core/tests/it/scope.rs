@@ -5,9 +5,9 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use takeback_core::check_root;
 use takeback_core::rewind::{RewindRequest, Target, preview};
-use takeback_core::workspace::check_root;
-use takeback_core::worktree::scope::OutReason;
+use takeback_core::worktree::OutReason;
 use takeback_core::{WorkspaceError, look_around};
 use takeback_store::{Entry, NotCapturedReason, Seq};
 use takeback_testkit::{Sandbox, Thing, path};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_core::watch::{EVERY, ScanCause, TreeWatch, Trust, WatchStatus};
-use takeback_core::worktree::scan::ScanStats;
+use takeback_core::worktree::ScanStats;
 use takeback_core::{RecordOutcome, checkpoint, look_around};
 use takeback_store::PointBasis::{Scan, Watch};
 use takeback_store::{Entry, PointBasis, WorkPath};

@@ -1,6 +1,6 @@
 //! Where messages begin and end.
 
-use takeback_ipc::frame::{Frame, FrameReader};
+use takeback_ipc::{Frame, FrameReader};
 
 use crate::fakes::Dribble;
 

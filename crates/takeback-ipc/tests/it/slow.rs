@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use takeback_ipc::outlet::DisconnectedError;
-use takeback_ipc::{Call, Limits, Outlet, serve};
+use takeback_ipc::{Call, DisconnectedError, Limits, Outlet, serve};
 
 use crate::fakes::methods;
 

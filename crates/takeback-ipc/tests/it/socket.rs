@@ -12,8 +12,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use takeback_ipc::socket::{IdlePolicy, Socket, SocketError, answers, serve_all};
-use takeback_ipc::{Call, Limits, Outcome, Outlet};
+use takeback_ipc::{
+    Call, IdlePolicy, Limits, Outcome, Outlet, Socket, SocketError, answers, serve_all,
+};
 use tempfile::TempDir;
 
 use crate::fakes::methods;

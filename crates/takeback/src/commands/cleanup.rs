@@ -10,7 +10,7 @@ use takeback_core::retention::{
     is_over_size_limit, would_drop,
 };
 
-use takeback_core::workspace::index_in;
+use takeback_core::index_in;
 use takeback_store::{SessionId, disk};
 
 use self::home::{HomeCleanedUp, fit_home};

@@ -7,7 +7,7 @@ use takeback_core::exchange::{
     ExportError, ExportOptions, ExportReport, FileError, IgnoredPaths, Overwrite, Selection,
     export as pack, write_file,
 };
-use takeback_core::point_name::find_point;
+use takeback_core::find_point;
 
 use super::filediff::DAMAGED;
 use super::sessions::find_session;

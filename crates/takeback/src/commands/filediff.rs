@@ -6,8 +6,8 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use takeback_core::diff::{Hunk, diff};
 use takeback_core::history::PathHistory;
+use takeback_core::{Hunk, diff};
 use takeback_store::{Digest, Entry, PackedBlob, Seq, Store, StoreError, WorkPath};
 
 use crate::screen::{FAILURE, HINT, SUCCESS, WARNING};

@@ -14,8 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use takeback_core::progress::{Progress, ProgressListener};
-use takeback_core::{BackgroundScan, ScanProgress, bytes_left_to_read, finish_scan, record_queued};
+use takeback_core::{
+    BackgroundScan, Progress, ProgressListener, ScanProgress, bytes_left_to_read, finish_scan,
+    record_queued,
+};
 
 use super::hook::{describe_gap, error_chain};
 use crate::args::{FinishEventArgs, Options};

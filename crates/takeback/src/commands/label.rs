@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use takeback_core::marks::{Mark, mark};
+use takeback_core::{Mark, mark};
 use takeback_store::Point;
 
 use super::log::{point_answer, title, within};

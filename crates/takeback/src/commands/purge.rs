@@ -4,8 +4,7 @@ use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use takeback_agents::rewrite_metadata;
-use takeback_core::Workspace;
-use takeback_core::purge::{PurgeError, PurgeReport, Scrubber, purge as take_out, would_purge};
+use takeback_core::{PurgeError, PurgeReport, Scrubber, Workspace, purge as take_out, would_purge};
 use takeback_store::WorkPath;
 
 use crate::answers;

@@ -24,8 +24,7 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
-use takeback_ipc::socket::{IdlePolicy, Socket, SocketError, serve_all};
-use takeback_ipc::{Call, Limits, Outlet};
+use takeback_ipc::{Call, IdlePolicy, Limits, Outlet, Socket, SocketError, serve_all};
 
 use self::client::{Client, Start};
 use crate::answers;

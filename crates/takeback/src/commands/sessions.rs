@@ -2,12 +2,10 @@
 
 use std::io::Write as _;
 
-use takeback_core::Workspace;
-use takeback_core::point_name::distance;
-use takeback_core::process;
 use takeback_core::retention::{
     CleanUpReport, archive_session, delete_session, rewinds_with_session,
 };
+use takeback_core::{Workspace, edit_distance, process};
 use takeback_store::{Point, PointKind, Session, SessionId};
 
 use super::cleanup::report;
@@ -275,7 +273,7 @@ fn nearest<'a>(sessions: &'a [Session], name: &str) -> Option<&'a SessionId> {
     sessions
         .iter()
         .filter(|session| session.id.0.len() <= LONGEST)
-        .map(|session| (distance(&session.id.0, name), &session.id))
+        .map(|session| (edit_distance(&session.id.0, name), &session.id))
         .filter(|(distance, id)| *distance <= id.0.len().max(3) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, id)| id)

@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 use takeback_core::record::{ScanReport, Unreadable};
-use takeback_core::worktree::scan::ScanStats;
-use takeback_core::worktree::scope::OutReason;
+use takeback_core::worktree::{OutReason, ScanStats};
 use takeback_core::{ScanProgress, Workspace, look_around};
 use takeback_store::{Loss, PointKind, Session, StoreError, WorkPath};
 

@@ -4,7 +4,7 @@
 //! differ and parts that do not. Lines that are too long to compare or have too little in common stay one
 //! part.
 
-use takeback_core::diff::diff;
+use takeback_core::diff;
 
 /// Pairs of words that may be compared for one part of a diff.
 const MOST_AT_ONCE: usize = 2_000_000;

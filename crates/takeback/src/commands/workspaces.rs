@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use takeback_core::workspace::check_root;
+use takeback_core::check_root;
 use takeback_store::{PointKind, StoreError, Timestamp};
 
 use super::disk_limits;

@@ -2,10 +2,9 @@
 //! `config`, for warnings, and for parsing.
 
 use takeback_agents::default_tools;
-use takeback_core::Limits;
-use takeback_core::point_name::distance;
 use takeback_core::retention::Policy;
-use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::worktree::ScopeOptions;
+use takeback_core::{Limits, edit_distance};
 use takeback_store::Durability;
 
 use crate::answers::SettingValue;
@@ -209,7 +208,7 @@ pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     if name.len() > LONGEST {
         return None;
     }
-    let least = |key: &&&'static str| distance(&key.to_lowercase(), &name.to_lowercase());
+    let least = |key: &&&'static str| edit_distance(&key.to_lowercase(), &name.to_lowercase());
     let names: Vec<&'static str> = KEYS.iter().map(|key| key.name).collect();
     names.iter().min_by_key(least).copied()
 }

@@ -9,6 +9,7 @@ use takeback_store::{Digest, PointId, SessionId};
 /// Up to [`Self::Damaged`]: not what was exported. After that the checksum is right, so the file was made
 /// like this on purpose. Paths are in display form.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum BundleError {
     #[error("it cannot be read")]
     Io { source: io::Error },

@@ -16,8 +16,10 @@ use crate::diff::{Effort, Hunk, diff_numbers};
 /// merged.
 pub const MERGE_LIMIT: usize = 8 << 20;
 
+/// What becomes of a text when one side is taken out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextMerge {
+    /// The merged text.
     Clean(Vec<u8>),
     /// Why the two sides cannot be merged, for display.
     Conflict(&'static str),

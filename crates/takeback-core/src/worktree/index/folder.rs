@@ -30,9 +30,12 @@ pub struct Child {
     pub known: KnownName,
 }
 
+/// What is known of a name in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KnownName {
+    /// It belongs to the workspace.
     Entry {
+        /// Its last recorded entry.
         entry: Entry,
         /// None: it must be looked at.
         fingerprint: Option<Fingerprint>,
@@ -41,6 +44,7 @@ pub enum KnownName {
     },
     /// It exists and is out of scope. If it comes into scope, its earlier contents are unknown.
     Skipped {
+        /// Why it is out of scope.
         why: OutReason,
         /// The fingerprint of a file that may come into scope if it changes.
         fingerprint: Option<Fingerprint>,
@@ -48,6 +52,7 @@ pub enum KnownName {
 }
 
 impl KnownName {
+    /// Whether it is out of scope.
     #[must_use]
     pub fn is_skipped(&self) -> bool {
         matches!(self, Self::Skipped { .. })
@@ -83,6 +88,7 @@ impl KnownName {
 }
 
 impl Folder {
+    /// What is known of a name in this folder.
     #[must_use]
     pub fn child(&self, name: &[u8]) -> Option<&KnownName> {
         let at = self.children.binary_search_by(|child| (*child.name).cmp(name)).ok()?;

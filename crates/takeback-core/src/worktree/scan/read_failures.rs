@@ -14,15 +14,20 @@ use crate::worktree::scope::OutReason;
 /// A folder or file that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unreadable {
+    /// Its path.
     pub path: WorkPath,
+    /// What it is.
     pub kind: UnreadableKind,
 }
 
+/// What could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnreadableKind {
+    /// One file.
     File,
     /// With this many known names below it, none of which was compared.
     Folder {
+        /// Known names below it.
         known: usize,
     },
 }

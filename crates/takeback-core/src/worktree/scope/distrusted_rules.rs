@@ -11,15 +11,15 @@ use super::{DERIVED, EXCLUDE};
 
 /// The earlier texts by path; none: the file did not exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DistrustedRules(HashMap<Vec<u8>, Option<Vec<u8>>>);
+pub(crate) struct DistrustedRules(HashMap<Vec<u8>, Option<Vec<u8>>>);
 
 impl DistrustedRules {
-    pub fn insert(&mut self, path: &WorkPath, trusted: Option<Vec<u8>>) {
+    pub(crate) fn insert(&mut self, path: &WorkPath, trusted: Option<Vec<u8>>) {
         self.0.insert(path.as_bytes().to_vec(), trusted);
     }
 
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -43,7 +43,7 @@ fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
 
 /// Whether a path is a repository's own rules, which are not in the log.
 #[must_use]
-pub fn is_exclude(path: &WorkPath) -> bool {
+pub(crate) fn is_exclude(path: &WorkPath) -> bool {
     let folder = path.as_bytes().strip_suffix(EXCLUDE);
     folder.is_some_and(|folder| folder.is_empty() || folder.ends_with(b"/"))
 }

@@ -1,6 +1,6 @@
 //! The slash commands of a session: the table, and how a line is parsed.
 
-use takeback_core::point_name::distance;
+use takeback_core::edit_distance;
 use takeback_tui::{SlashCommand, split_slash};
 
 /// What a command does.
@@ -105,7 +105,8 @@ fn unknown(name: &str) -> String {
     let names = REGISTRY.iter().flat_map(SlashCommand::names);
     // More changes than this turn any name into any other.
     let most = name.len().div_ceil(3);
-    let close = names.map(|known| (distance(known, name), known)).filter(|(far, _)| *far <= most);
+    let close =
+        names.map(|known| (edit_distance(known, name), known)).filter(|(far, _)| *far <= most);
     match close.min() {
         Some((_, known)) => format!("there is no command /{name}; did you mean /{known}?"),
         None if name.len() <= 24 => format!("there is no command /{name}; /help lists them"),

@@ -12,9 +12,8 @@ use std::thread::{Builder, JoinHandle};
 
 use serde_json::Value;
 use takeback_agents::{ChatAgent, last_memory};
-use takeback_core::checkpoint;
-use takeback_core::point_name::find_point;
 use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target, preview, rewind};
+use takeback_core::{checkpoint, find_point};
 use takeback_store::state::Category;
 use takeback_store::{PointId, RewindId, RewindKind, Seq, SessionId};
 use takeback_tui::{DiffLine, ExecutionRow, PointRow, Preview, RowId, ToolEnd};

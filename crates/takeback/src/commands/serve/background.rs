@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use takeback_ipc::socket::answers;
+use takeback_ipc::answers;
 
 use super::address;
 use super::client::Start;

@@ -2,8 +2,7 @@
 
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
-use takeback_ipc::params::NamedParams;
-use takeback_ipc::{Fault, Outcome, Outlet};
+use takeback_ipc::{Fault, NamedParams, Outcome, Outlet};
 
 use super::client::{Client, result};
 use super::points::{RewindMode, rewind_to};

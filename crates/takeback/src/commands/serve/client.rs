@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use takeback_ipc::params::NamedParams;
-use takeback_ipc::{Call, Fault, Outcome, Outlet};
+use takeback_ipc::{Call, Fault, NamedParams, Outcome, Outlet};
 
 use super::idle_work::IdleTracker;
 use super::methods::{Run, find};

@@ -6,8 +6,7 @@ use std::time::Instant;
 use serde::Deserialize;
 use takeback_agents::agent_named;
 use takeback_core::process;
-use takeback_ipc::params::NamedParams;
-use takeback_ipc::{Fault, Outcome, Outlet, Params, RawValue};
+use takeback_ipc::{Fault, NamedParams, Outcome, Outlet, Params, RawValue};
 
 use super::client::{Client, result};
 use super::fault::{self, fault};

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use takeback_core::point_name::PointNameError;
+use takeback_core::PointNameError;
 use takeback_core::rewind::RewindError;
 use takeback_ipc::Fault;
 use takeback_store::{StateError, StoreError};
@@ -114,7 +114,7 @@ fn by_cause(cause: &(dyn Error + 'static)) -> Option<ErrorCode> {
 
 #[cfg(test)]
 mod tests {
-    use takeback_ipc::socket::TOO_MANY;
+    use takeback_ipc::TOO_MANY_CLIENTS;
 
     use super::*;
 
@@ -152,7 +152,7 @@ mod tests {
             UNKNOWN_AGENT,
             ANSWER_TOO_LARGE,
             CHANGED,
-            (TOO_MANY, "tooManyClients"),
+            (TOO_MANY_CLIENTS, "tooManyClients"),
         ];
         assert_eq!(rows, sorts.map(|(code, kind)| (code, kind.to_owned())));
     }

@@ -6,8 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use takeback_core::history::{FileCheckpoint, file_checkpoints};
 use takeback_core::retention::Clock;
 use takeback_core::rewind::{RewindRequest, Target};
-use takeback_ipc::params::NamedParams;
-use takeback_ipc::{Fault, Outcome, Outlet};
+use takeback_ipc::{Fault, NamedParams, Outcome, Outlet};
 use takeback_store::{Entry, NotCapturedReason, Point, PointKind, SessionId, StoreError};
 
 use super::client::{Client, result};

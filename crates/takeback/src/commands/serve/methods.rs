@@ -1,7 +1,6 @@
 //! Every method, with its parameters in positional order.
 
-use takeback_ipc::params::NamedParams;
-use takeback_ipc::{Outcome, Outlet, Params};
+use takeback_ipc::{NamedParams, Outcome, Outlet, Params};
 
 use super::client::Client;
 use super::{checkpoints, events, file_checkpoints, points, server, sessions, states, watch};

@@ -1,7 +1,6 @@
 //! `point:*`: points by any of their names.
 
-use takeback_ipc::params::NamedParams;
-use takeback_ipc::{Fault, Outcome, Outlet};
+use takeback_ipc::{Fault, NamedParams, Outcome, Outlet};
 
 use super::checkpoints::apply_args;
 use super::client::{Client, result};

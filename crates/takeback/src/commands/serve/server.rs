@@ -1,8 +1,7 @@
 //! `server:info` and `status`, without reading the workspace's files.
 
 use takeback_core::watch::{TreeWatch, WatchStatus};
-use takeback_ipc::params::NamedParams;
-use takeback_ipc::{Limits, Outcome, Outlet};
+use takeback_ipc::{Limits, NamedParams, Outcome, Outlet};
 use takeback_store::PointKind;
 
 use super::client::{Client, result};

@@ -2,8 +2,7 @@
 
 use takeback_core::Workspace;
 use takeback_core::retention::archive_session;
-use takeback_ipc::params::NamedParams;
-use takeback_ipc::{Fault, Outcome, Outlet};
+use takeback_ipc::{Fault, NamedParams, Outcome, Outlet};
 use takeback_store::SessionId;
 
 use super::client::{Client, result};

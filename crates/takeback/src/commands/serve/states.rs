@@ -1,8 +1,7 @@
 //! `state:*`: saves, lists and restores agents' states.
 
 use takeback_core::execution::MOST_RETRIES;
-use takeback_ipc::params::NamedParams;
-use takeback_ipc::{Fault, Outcome, Outlet};
+use takeback_ipc::{Fault, NamedParams, Outcome, Outlet};
 use takeback_store::SessionId;
 
 use super::checkpoints::apply_args;

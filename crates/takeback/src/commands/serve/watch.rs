@@ -9,10 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use takeback_ipc::Outlet;
-use takeback_ipc::outlet::DisconnectedError;
-use takeback_ipc::params::NamedParams;
-use takeback_ipc::{Fault, Outcome};
+use takeback_ipc::{DisconnectedError, Fault, NamedParams, Outcome, Outlet};
 use takeback_store::{Head, PointId, PointKind};
 
 use super::client::{Client, result};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
-use takeback_core::point_name::distance;
+use takeback_core::edit_distance;
 use takeback_ipc::LARGEST_MESSAGE;
 use takeback_store::state::{
     Attempt, BranchName, CheckpointId, ExecutionId, ExpectedHead, InvalidKey, Status, StepIndex,
@@ -270,7 +270,7 @@ fn nearest(name: &str) -> Option<&'static str> {
     if name.len() > LONGEST {
         return None;
     }
-    let near = FIELDS.into_iter().map(|field| (distance(field, name), field));
+    let near = FIELDS.into_iter().map(|field| (edit_distance(field, name), field));
     near.filter(|(distance, field)| *distance <= field.len() / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, field)| field)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use takeback_core::Workspace;
-use takeback_core::worktree::index::{Index, KnownName};
+use takeback_core::worktree::{Index, KnownName};
 use takeback_store::{Entry, StoreError, WorkPath};
 
 use crate::answers;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufRead};
 use std::path::PathBuf;
 
-use takeback_core::event::CallTargets;
+use takeback_core::CallTargets;
 use takeback_core::exchange::Edit;
 use takeback_store::{CallId, Timestamp};
 
