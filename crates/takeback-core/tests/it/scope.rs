@@ -1,4 +1,4 @@
-//! What belongs to a workspace, and that a change of the rules never deletes anything.
+//! What belongs to a workspace; a change of the rules never deletes anything.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,9 +13,9 @@ use takeback_store::{Entry, NotCapturedReason, Seq};
 use takeback_testkit::{Sandbox, Thing, path};
 
 use crate::recording::settle;
-use crate::shown::{history, log, said, who};
+use crate::text::{authors, history, log, report};
 
-/// What a scan takes in, and what it passes over and why.
+/// The paths that a scan covers, and those it skips with the reason.
 fn scanned(sandbox: &mut Sandbox) -> (Vec<String>, Vec<(String, OutReason)>) {
     let skipped = look_around(&mut sandbox.workspace).expect("the tree is scanned").skipped;
     settle();
@@ -104,7 +104,7 @@ fn derived_folders_are_known_by_name_and_by_what_stands_beside_them() {
     sandbox.workspace.scope.derived_folders = vec!["generated".to_owned()];
     sandbox.write("package.json", "{}");
     sandbox.write("node_modules/dep/index.js", "x");
-    sandbox.write("docs/node_modules/mine.txt", "no manifest beside it: somebody's own\n");
+    sandbox.write("docs/node_modules/mine.txt", "no manifest next to it: a user's own folder\n");
     sandbox.write("lib/.gitignore", "target/\n");
     sandbox.write("lib/target/debug/x", "x");
     sandbox.write("src/__pycache__/a.pyc", "x");
@@ -231,7 +231,7 @@ fn links_are_kept_as_links_and_never_followed() {
 // --- roots --------------------------------------------------------------------------------------
 
 #[test]
-fn some_folders_are_never_a_workspace() {
+fn some_folders_cannot_be_a_workspace() {
     let sandbox = Sandbox::in_memory();
     let home = sandbox.outside();
     let store = home.join("store");
@@ -257,7 +257,7 @@ fn some_folders_are_never_a_workspace() {
 // --- rules that change --------------------------------------------------------------------------
 
 #[test]
-fn what_comes_into_scope_was_never_made_and_is_never_deleted() {
+fn files_that_enter_the_scope_are_never_deleted() {
     for agent_edits_the_rules in [true, false] {
         let mut sandbox = Sandbox::in_memory();
         sandbox.write(".gitignore", "out/\n");
@@ -287,7 +287,7 @@ fn what_comes_into_scope_was_never_made_and_is_never_deleted() {
 }
 
 #[test]
-fn rules_that_change_in_place_are_heard_in_folders_that_did_not_change() {
+fn rules_edited_by_a_user_apply_to_unchanged_folders() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.workspace.scope.precious_file_max = 0;
     sandbox.write(".gitignore", "*.log\n");
@@ -314,7 +314,7 @@ fn rules_that_change_in_place_are_heard_in_folders_that_did_not_change() {
 
 /// The log has the new rules before a scan sees them.
 #[test]
-fn rules_that_an_edit_changes_are_heard_in_folders_that_did_not_change() {
+fn rules_edited_by_an_agent_apply_to_unchanged_folders() {
     let mut sandbox = Sandbox::new();
     sandbox.workspace.scope.ignored_folder_names = 0;
     sandbox.write(".gitignore", "out/\n");
@@ -333,7 +333,7 @@ fn rules_that_an_edit_changes_are_heard_in_folders_that_did_not_change() {
 }
 
 #[test]
-fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
+fn a_known_path_stays_covered_when_rules_exclude_it() {
     for rules in [".gitignore", ".takebackignore"] {
         let mut sandbox = Sandbox::in_memory();
         sandbox.write("lib/a.txt", "a\n");
@@ -348,12 +348,12 @@ fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
         });
         sandbox.agent_runs("s", "rm -r lib", |sandbox| sandbox.remove("lib"));
         sandbox.turn_end("s");
-        assert_eq!(who(&sandbox, "lib"), ["s call-3 Bash window"], "{rules}");
-        assert_eq!(who(&sandbox, "lib/a.txt"), ["s call-2 Bash window"], "{rules}");
-        assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Bash window"], "{rules}");
+        assert_eq!(authors(&sandbox, "lib"), ["s call-3 Bash window"], "{rules}");
+        assert_eq!(authors(&sandbox, "lib/a.txt"), ["s call-2 Bash window"], "{rules}");
+        assert_eq!(authors(&sandbox, "b.txt"), ["s call-2 Bash window"], "{rules}");
         let receipt = sandbox.rewind_to(point);
         assert_eq!(
-            said(&receipt),
+            report(&receipt),
             [
                 "success",
                 "restored b.txt",
@@ -369,7 +369,7 @@ fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
 }
 
 #[test]
-fn a_path_once_named_is_found_by_scans_although_its_folder_is_out() {
+fn a_named_path_in_an_ignored_folder_stays_covered() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.workspace.scope.ignored_folder_names = 0;
     sandbox.write(".gitignore", "out/\n");
@@ -388,7 +388,7 @@ fn a_path_once_named_is_found_by_scans_although_its_folder_is_out() {
     sandbox.agent_runs("s", "rm -r out", |sandbox| sandbox.remove("out"));
     sandbox.turn_end("s");
     assert_eq!(
-        who(&sandbox, "out/deep/a.txt"),
+        authors(&sandbox, "out/deep/a.txt"),
         [
             "s call-1 Edit named",
             "s call-2 Bash window",
@@ -398,11 +398,11 @@ fn a_path_once_named_is_found_by_scans_although_its_folder_is_out() {
     );
     sandbox.rewind_to(point);
     assert_eq!(sandbox.read("out/deep/a.txt"), "before\n");
-    assert!(!sandbox.exists("out/deep/b.txt"), "nobody has it");
+    assert!(!sandbox.exists("out/deep/b.txt"), "its contents are stored nowhere");
 }
 
 #[test]
-fn a_named_path_is_in_even_if_rules_exclude_it() {
+fn a_named_path_is_covered_even_if_rules_exclude_it() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write(".gitignore", "out/\n");
     sandbox.write("out/a.txt", "before\n");
@@ -411,14 +411,14 @@ fn a_named_path_is_in_even_if_rules_exclude_it() {
     sandbox.agent_writes("s", "out/new.txt", "made\n");
     sandbox.turn_end("s");
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         ["success", "restored out/a.txt", "deleted out/new.txt"]
     );
     assert_eq!(sandbox.read("out/a.txt"), "before\n");
 }
 
 #[test]
-fn a_nested_repository_keeps_its_own_rules_after_it_has_settled() {
+fn a_settled_nested_repository_keeps_its_own_rules() {
     let mut sandbox = Sandbox::new();
     sandbox.write(".gitignore", "build/\n");
     sandbox.write("nested/.git/HEAD", "ref: refs/heads/main\n");
@@ -432,7 +432,7 @@ fn a_nested_repository_keeps_its_own_rules_after_it_has_settled() {
 }
 
 #[test]
-fn the_budget_for_ignored_files_is_remembered_without_the_index() {
+fn the_budget_for_ignored_files_survives_the_loss_of_the_index() {
     let mut sandbox = Sandbox::new();
     sandbox.workspace.scope.precious_total_max = 10;
     sandbox.write(".gitignore", "*.db\n");
@@ -447,7 +447,7 @@ fn the_budget_for_ignored_files_is_remembered_without_the_index() {
 }
 
 #[test]
-fn only_what_is_covered_is_counted() {
+fn only_covered_files_are_counted() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.workspace.scope.precious_file_max = 3;
     sandbox.write(".gitignore", "*.db\n");
@@ -462,7 +462,7 @@ fn only_what_is_covered_is_counted() {
 }
 
 #[test]
-fn rules_that_exclude_themselves_are_taken_back_all_the_same() {
+fn rules_that_exclude_themselves_are_taken_back() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("a.txt", "a\n");
     let point = sandbox.prompt("s", "go");
@@ -479,7 +479,7 @@ fn rules_that_exclude_themselves_are_taken_back_all_the_same() {
 }
 
 #[test]
-fn what_is_in_a_folder_that_came_after_the_scan_is_new_however_the_folder_was_found() {
+fn files_in_a_folder_first_seen_by_a_preview_are_new() {
     let mut sandbox = Sandbox::new();
     sandbox.write("d/one", "1\n");
     let point = sandbox.prompt("s", "go");
@@ -496,7 +496,7 @@ fn what_is_in_a_folder_that_came_after_the_scan_is_new_however_the_folder_was_fo
 }
 
 #[test]
-fn what_was_never_kept_and_is_gone_is_said_to_be_missing() {
+fn a_deleted_path_that_was_never_covered_is_reported() {
     let mut sandbox = Sandbox::new();
     sandbox.workspace.scope.ignored_folder_names = 0;
     fs::create_dir(sandbox.at(".git")).unwrap();
@@ -514,7 +514,7 @@ fn what_was_never_kept_and_is_gone_is_said_to_be_missing() {
     sandbox.turn_end("s");
     let receipt = sandbox.rewind_to(point);
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         [
             "not all",
             "restored f",
@@ -532,7 +532,7 @@ fn what_was_never_kept_and_is_gone_is_said_to_be_missing() {
 }
 
 #[test]
-fn what_was_passed_over_is_judged_again_when_the_reason_is_gone() {
+fn skipped_paths_are_covered_once_the_reason_is_gone() {
     let mut sandbox = Sandbox::new();
     sandbox.workspace.scope.ignored_folder_names = 0;
     sandbox.workspace.scope.precious_file_max = 10;
@@ -552,7 +552,7 @@ fn what_was_passed_over_is_judged_again_when_the_reason_is_gone() {
         ("e/x.own", OutReason::IgnoredFolder),
     ];
     assert_eq!(skipped, out(all));
-    assert_eq!(scanned(&mut sandbox).1, out(all), "they are still told");
+    assert_eq!(scanned(&mut sandbox).1, out(all), "they are still reported");
 
     // Written in place: no folder's time moves.
     sandbox.write("d/c.db", "123");

@@ -1,4 +1,4 @@
-//! Every rewind can be taken back, to any depth, whatever came since.
+//! Every rewind can be undone, to any depth, whatever happened since.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target};
 use takeback_store::{PointId, PointKind};
 use takeback_testkit::Sandbox;
 
-use crate::shown::{assert_consistent, said};
+use crate::text::{assert_consistent, report};
 
 /// Three prompts, each of which makes `a.txt` say its number and a file of that name; with their
 /// points. Before the first, `a.txt` says 0.
@@ -65,7 +65,7 @@ fn undo_and_redo_go_any_number_of_levels() {
 }
 
 #[test]
-fn an_undo_gives_back_exactly_what_was_there() {
+fn an_undo_restores_the_tree_exactly() {
     let (mut sandbox, points) = three_turns();
     sandbox.write("a.txt", "mine\n");
     sandbox.write("mine.txt", "mine\n");
@@ -91,7 +91,10 @@ fn an_undo_works_after_new_prompts_and_keeps_what_came_since() {
     sandbox.turn_end("t");
     sandbox.reopen();
     let receipt = sandbox.undo();
-    assert_eq!(said(&receipt), ["success", "restored a.txt", "restored made-2", "restored made-3"]);
+    assert_eq!(
+        report(&receipt),
+        ["success", "restored a.txt", "restored made-2", "restored made-3"]
+    );
     assert_eq!(state(&sandbox), "3 [123]");
     for name in ["mine.txt", "new.txt", "other.txt"] {
         assert!(sandbox.exists(name), "{name}");
@@ -112,7 +115,7 @@ fn an_undo_merges_with_later_work_or_leaves_it() {
     sandbox.write("beside.txt", lines("1", "mine"));
     sandbox.write("over.txt", lines("mine", "9"));
     assert_eq!(
-        said(&sandbox.undo()),
+        report(&sandbox.undo()),
         ["not all", "merged beside.txt", "conflict over.txt: both changed the same lines"]
     );
     assert_eq!(sandbox.read("beside.txt"), lines("one", "mine"));
@@ -120,7 +123,7 @@ fn an_undo_merges_with_later_work_or_leaves_it() {
 }
 
 #[test]
-fn an_exact_undo_gives_back_what_the_rewind_took_whoever_wrote_there_since() {
+fn an_exact_undo_restores_everything_over_later_edits() {
     let (mut sandbox, points) = three_turns();
     sandbox.rewind_to(points[0]);
     sandbox.write("a.txt", "mine\n");
@@ -170,12 +173,12 @@ fn a_rewind_to_the_same_point_again_finds_nothing_to_do() {
     let (mut sandbox, points) = three_turns();
     sandbox.rewind_to(points[1]);
     let again = sandbox.rewind_to(points[1]);
-    assert_eq!(said(&again), ["success"]);
+    assert_eq!(report(&again), ["success"]);
     assert_eq!(state(&sandbox), "1 [1]");
 }
 
 #[test]
-fn an_undo_after_a_rewind_that_changed_nothing_leaves_the_one_before_it() {
+fn an_undo_after_an_empty_rewind_asks_first() {
     let (mut sandbox, points) = three_turns();
     sandbox.rewind_to(points[1]);
     assert!(!sandbox.rewind_to(points[1]).changed_something());
@@ -184,7 +187,7 @@ fn an_undo_after_a_rewind_that_changed_nothing_leaves_the_one_before_it() {
     let nothing = sandbox.rewind(&undo);
     assert!(matches!(nothing, Err(RewindError::RewoundNothing)), "{nothing:?}");
     assert_eq!(state(&sandbox), "1 [1]");
-    // Who asks once more means the one before it.
+    // A second request undoes the one before it.
     sandbox.undo();
     assert_eq!(state(&sandbox), "3 [123]");
     // One that did something since makes no difference to it.
@@ -198,7 +201,7 @@ fn an_undo_after_a_rewind_that_changed_nothing_leaves_the_one_before_it() {
 }
 
 #[test]
-fn rewinds_one_after_the_other_lead_where_one_would_have_led() {
+fn several_rewinds_lead_where_one_would() {
     let (mut sandbox, points) = three_turns();
     let orders: [&[usize]; 6] = [&[0], &[2, 1, 0], &[2, 0], &[0, 0], &[1, 0], &[1, 2, 0]];
     for order in orders {
@@ -218,7 +221,7 @@ fn rewinds_one_after_the_other_lead_where_one_would_have_led() {
 }
 
 #[test]
-fn who_went_too_far_back_goes_forward_to_a_later_point() {
+fn a_rewind_to_a_later_point_goes_forward() {
     let (mut sandbox, points) = three_turns();
     sandbox.rewind_to(points[0]);
     assert_eq!(state(&sandbox), "0 []");
@@ -252,7 +255,7 @@ fn work_after_a_rewind_can_be_taken_back_alone() {
 // --- the safety point ---------------------------------------------------------------------------
 
 #[test]
-fn before_every_rewind_there_is_a_point_to_go_back_to() {
+fn every_rewind_has_a_safety_point() {
     let (mut sandbox, points) = three_turns();
     sandbox.write("a.txt", "3\n");
     sandbox.write("mine.txt", "mine\n");
@@ -278,7 +281,7 @@ fn exactly(sandbox: &mut Sandbox, point: PointId) -> Receipt {
 
 /// Also where the rewind that made the point did not touch what has changed since.
 #[test]
-fn exactly_to_a_safety_point_is_exact() {
+fn an_exact_rewind_to_a_safety_point_is_exact() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "0\n");
     let first = sandbox.prompt("s", "make docs");
@@ -301,7 +304,7 @@ fn exactly_to_a_safety_point_is_exact() {
 
 /// A rewind of an agent's work looks only at what it may touch.
 #[test]
-fn exactly_to_a_safety_point_keeps_what_the_point_did_not_look_at() {
+fn an_exact_rewind_to_a_safety_point_keeps_unscanned_paths() {
     let (mut sandbox, points) = three_turns();
     sandbox.write("mine.txt", "before\n");
     let safety = sandbox.rewind_to(points[0]).safety_point.expect("there is one");
@@ -321,7 +324,7 @@ fn exactly_to_a_safety_point_keeps_what_the_point_did_not_look_at() {
 }
 
 #[test]
-fn what_no_event_had_seen_before_a_rewind_can_be_had_back() {
+fn an_unrecorded_save_survives_a_rewind() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "one\n");
     let point = sandbox.prompt("s", "go");

@@ -126,7 +126,7 @@ fn read_only_folders() -> Vec<Row> {
     };
     vec![
         Row {
-            put_away: open,
+            clean_up: open,
             ..row("read-only folder, files in it changed, made and gone", laid_out, |s| {
                 unlocked(s, "ro", || {
                     super::replace(&s.at("ro/changed"), "changed\n");
@@ -137,7 +137,7 @@ fn read_only_folders() -> Vec<Row> {
             })
         },
         Row {
-            put_away: open,
+            clean_up: open,
             ..row("read-only folder, gone", laid_out, |s| {
                 s.set_mode("ro", 0o755);
                 s.set_mode("ro/deep", 0o755);
@@ -145,7 +145,7 @@ fn read_only_folders() -> Vec<Row> {
             })
         },
         Row {
-            put_away: open,
+            clean_up: open,
             ..row("read-only folder, writable now", laid_out, |s| {
                 s.set_mode("ro", 0o755);
                 s.set_mode("ro/deep", 0o775);
@@ -155,7 +155,7 @@ fn read_only_folders() -> Vec<Row> {
             })
         },
         Row {
-            put_away: open,
+            clean_up: open,
             ..row(
                 "writable folder, read-only now",
                 |s| {
@@ -174,7 +174,7 @@ fn read_only_folders() -> Vec<Row> {
             )
         },
         Row {
-            put_away: open,
+            clean_up: open,
             ..row(
                 "read-only folder that the agent made",
                 |_| {},
@@ -186,7 +186,7 @@ fn read_only_folders() -> Vec<Row> {
             )
         },
         Row {
-            put_away: open,
+            clean_up: open,
             ..row(
                 "file, a read-only folder now",
                 |s| s.write("ro", "a file\n"),
@@ -199,7 +199,7 @@ fn read_only_folders() -> Vec<Row> {
             )
         },
         Row {
-            put_away: open,
+            clean_up: open,
             ..row("read-only folder, a file now", laid_out, |s| {
                 s.set_mode("ro", 0o755);
                 s.set_mode("ro/deep", 0o755);
@@ -221,21 +221,21 @@ fn set_id() -> Vec<Row> {
     };
     vec![
         Row {
-            but: |expected, _| expected.thing("tool").mode = 0o755,
-            says: SAID,
+            expect: |expected, _| expected.thing("tool").mode = 0o755,
+            remarks: SAID,
             ..row("set-id file, deleted", tool, |s| s.remove("tool"))
         },
         Row {
-            but: |expected, _| expected.thing("tool").mode = 0o755,
-            says: SAID,
+            expect: |expected, _| expected.thing("tool").mode = 0o755,
+            remarks: SAID,
             ..row("set-id file, replaced", tool, |s| super::replace(&s.at("tool"), "other\n"))
         },
         Row {
-            but: |expected, _| {
+            expect: |expected, _| {
                 expected.thing("tool").mode = 0o711;
                 expected.thing("gone").mode = 0o700;
             },
-            says: &[
+            remarks: &[
                 "note gone: comes back without its sticky bit",
                 "note tool: comes back without its set-user-id, set-group-id and sticky bits",
             ],
@@ -255,18 +255,18 @@ fn set_id() -> Vec<Row> {
         },
         row("set-id file, its other bits changed", tool, |s| s.set_mode("tool", 0o4700)),
         Row {
-            but: |expected, damaged| {
+            expect: |expected, damaged| {
                 *expected.thing("tool") = damaged.0[&b"tool"[..]].clone();
                 expected.0.remove(&b"made"[..]);
             },
-            says: &["kept tool: only its set-user-id bit is gone, and that is not given back"],
+            remarks: &["kept tool: only its set-user-id bit is gone, and that is not given back"],
             ..row("set-id bit, taken away", tool, |s| {
                 s.set_mode("tool", 0o755);
                 s.write("made", "m\n");
             })
         },
         Row {
-            but_undone: |expected| expected.thing("plain").mode = 0o755,
+            expect_undone: |expected| expected.thing("plain").mode = 0o755,
             ..row(
                 "plain file, given a set-id bit",
                 |s| {
@@ -281,7 +281,7 @@ fn set_id() -> Vec<Row> {
             )
         },
         Row {
-            but_undone: |expected| expected.thing("made").mode = 0o755,
+            expect_undone: |expected| expected.thing("made").mode = 0o755,
             ..row(
                 "set-id file that the agent made",
                 |_| {},

@@ -1,16 +1,16 @@
-//! What is kept: decided on the lists of points and rewinds alone. The log stays whole here; a kept
-//! point must behave as if nothing had gone.
+//! Which points are kept, decided on the lists of points and rewinds alone. The oracle's log stays
+//! complete; a kept point must behave as if nothing had been dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use takeback_store::PointId;
 use takeback_testkit::Thing;
 
-use super::{CallState, Oracle, Seen, Who};
+use super::{CallState, ModelAuthor, Oracle, PathState};
 
 impl Oracle {
-    /// The newest `most` of each session's points stay, of those made by hand as well. Calls that were
-    /// given up may be forgotten: nobody is to tell their end any more.
+    /// Keeps the newest `most` points of each session, and of those made by hand. Abandoned calls may
+    /// be forgotten: their end is never reported.
     pub(crate) fn clean_up(&mut self, most: usize) {
         for call in self.calls.iter_mut().filter(|call| call.state == CallState::GivenUp) {
             call.state = CallState::Ended;
@@ -39,9 +39,9 @@ impl Oracle {
         self.drop_points(own.map(|point| point.id).collect());
         self.forget_rewinds_of(session);
         for change in &mut self.log {
-            match &mut change.who {
-                Who::Agent(who) if *who == session => change.who = Who::Deleted,
-                Who::Perhaps(who) => who.retain(|who| *who != session),
+            match &mut change.author {
+                ModelAuthor::Agent(of) if *of == session => change.author = ModelAuthor::Deleted,
+                ModelAuthor::Ambiguous(of) => of.retain(|of| *of != session),
                 _ => {}
             }
         }
@@ -51,15 +51,17 @@ impl Oracle {
         }
     }
 
-    /// The rewinds that took back what a session did, or took back one that had, and those before which
-    /// something of it stood that no point of the list has; and every older one.
+    /// Forgets the rewinds that took back work of the session (or such a rewind), those whose safety
+    /// point alone has a version the session wrote, and every older one.
     fn forget_rewinds_of(&mut self, session: &str) {
         let mut theirs = BTreeSet::new();
         let mut newest = None;
         for (number, change) in (1..).zip(&self.log) {
-            match change.who {
-                Who::Agent(who) if who == session => drop(theirs.insert(number)),
-                Who::Rewind(rewind) if change.cancels.iter().any(|seq| theirs.contains(seq)) => {
+            match change.author {
+                ModelAuthor::Agent(of) if of == session => drop(theirs.insert(number)),
+                ModelAuthor::Rewind(rewind)
+                    if change.cancels.iter().any(|seq| theirs.contains(seq)) =>
+                {
                     theirs.insert(number);
                     newest = newest.max(Some(rewind));
                 }
@@ -75,11 +77,11 @@ impl Oracle {
             let holds = self.log.iter().enumerate().any(|(at, change)| {
                 let left = (1..).zip(&self.log).filter(|(_, other)| other.path == change.path);
                 let left: Vec<_> = left.collect();
-                let is_theirs = |seen: &Seen| {
-                    matches!(seen, Seen::A(Thing::File { .. } | Thing::Link(_)))
+                let is_theirs = |state: &PathState| {
+                    matches!(state, PathState::Present(Thing::File { .. } | Thing::Link(_)))
                         && left.iter().any(|(_, other)| {
-                            matches!(other.who, Who::Agent(who) if who == session)
-                                && other.after == *seen
+                            matches!(other.author, ModelAuthor::Agent(of) if of == session)
+                                && other.after == *state
                         })
                 };
                 let next = left.iter().find(|(number, _)| *number > at + 1);
@@ -100,7 +102,7 @@ impl Oracle {
         self.points.retain(|point| point.safety_of.is_none_or(|rewind| !rewinds[rewind].forgotten));
     }
 
-    /// With the safety points of which neither neighbour in the list stays, and their rewinds.
+    /// Also drops the safety points that keep neither neighbour in the list, and their rewinds.
     fn drop_points(&mut self, mut going: BTreeSet<PointId>) {
         let mut forgotten = Vec::new();
         for (at, point) in self.points.iter().enumerate() {
@@ -114,7 +116,7 @@ impl Oracle {
                 forgotten.push(rewind);
             }
         }
-        // Only the last ones that are left can be undone, in their order.
+        // Undo goes back in order, so every rewind older than a forgotten one is forgotten too.
         if let Some(newest) = forgotten.into_iter().max() {
             for rewind in &mut self.rewinds[..=newest] {
                 rewind.forgotten = true;
@@ -128,7 +130,7 @@ impl Oracle {
         self.points.retain(|point| !going.contains(&point.id));
     }
 
-    /// Only where nothing stands: that it is known to be so may be forgotten.
+    /// Forgets paths that are known to be absent and are no longer in the store.
     pub(crate) fn forget_absent(&mut self, still_known: &BTreeSet<String>) {
         self.known_absent.retain(|path| still_known.contains(path));
         let length = self.log.len();
@@ -137,8 +139,8 @@ impl Oracle {
         self.forgotten.extend(gone.map(|path| (path.clone(), length)));
     }
 
-    /// What stood at every path when the log was so long, as far as the log knows.
-    pub(crate) fn state_at(&self, length: usize) -> BTreeMap<String, Seen> {
+    /// The state of every path when the log had this length, as far as the log knows.
+    pub(crate) fn state_at(&self, length: usize) -> BTreeMap<String, PathState> {
         let mut state = BTreeMap::new();
         for change in &self.log[..length] {
             state.insert(change.path.clone(), change.after.clone());

@@ -1,5 +1,4 @@
-//! What is said about a call or a point beside the usual: paths that a command names, and ids that a
-//! point is also known by.
+//! Paths that a command names, and further ids of a point.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +10,7 @@ use takeback_core::{AgentEvent, CallTargets, RecordOutcome, learn_ids};
 use takeback_store::{CallId, CallKind, Entry, NotCapturedReason, SessionId};
 use takeback_testkit::{Sandbox, path};
 
-use crate::shown::{assert_consistent, history, said, who};
+use crate::text::{assert_consistent, authors, history, report};
 
 /// A command that carries a patch of these files.
 fn before(sandbox: &mut Sandbox, call: &str, paths: &[PathBuf]) -> RecordOutcome {
@@ -55,7 +54,7 @@ fn with_a_derived_folder() -> Sandbox {
 const DERIVED: &str = "node_modules/lib/index.js";
 
 #[test]
-fn a_command_keeps_what_it_names_even_where_no_scan_looks() {
+fn paths_named_by_a_command_are_covered_everywhere() {
     let mut sandbox = with_a_derived_folder();
     let outside = sandbox.outside().join("elsewhere.txt");
     fs::write(&outside, "one\n").unwrap();
@@ -81,18 +80,18 @@ fn a_command_keeps_what_it_names_even_where_no_scan_looks() {
     sandbox.after("s", "c");
     sandbox.turn_end("s");
     assert_eq!(texts(&sandbox, DERIVED), ["Unknown -> one", "one -> two"]);
-    assert_eq!(who(&sandbox, DERIVED), ["s c Bash named"]);
-    assert_eq!(who(&sandbox, "node_modules/new/x.js").last().unwrap(), "s c Bash named");
-    assert_eq!(who(&sandbox, "a.txt"), ["s c Bash window"]);
+    assert_eq!(authors(&sandbox, DERIVED), ["s c Bash named"]);
+    assert_eq!(authors(&sandbox, "node_modules/new/x.js").last().unwrap(), "s c Bash named");
+    assert_eq!(authors(&sandbox, "a.txt"), ["s c Bash window"]);
     assert_consistent(&sandbox);
     let receipt = sandbox.rewind_to(point);
-    assert_eq!(sandbox.read(DERIVED), "one\n", "{:?}", said(&receipt));
+    assert_eq!(sandbox.read(DERIVED), "one\n", "{:?}", report(&receipt));
     assert_eq!(sandbox.read("a.txt"), "one\n");
-    assert_eq!(fs::read_to_string(&outside).unwrap(), "two\n", "outside, only with a word");
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "two\n", "outside, only on request");
 }
 
 #[test]
-fn a_command_cut_off_is_looked_for_where_it_named_something() {
+fn paths_named_by_an_unended_command_are_looked_at() {
     let mut sandbox = with_a_derived_folder();
     sandbox.prompt("s", "go");
     let names = [sandbox.at(DERIVED)];
@@ -100,11 +99,11 @@ fn a_command_cut_off_is_looked_for_where_it_named_something() {
     sandbox.write(DERIVED, "two\n");
     sandbox.turn_end("s");
     assert_eq!(texts(&sandbox, DERIVED), ["Unknown -> one", "one -> two"]);
-    assert_eq!(who(&sandbox, DERIVED), ["s c Bash named"]);
+    assert_eq!(authors(&sandbox, DERIVED), ["s c Bash named"]);
 }
 
 #[test]
-fn a_command_that_names_a_path_comes_before_one_that_does_not() {
+fn a_command_that_names_a_path_is_its_author() {
     let mut sandbox = with_a_derived_folder();
     sandbox.prompt("s", "go");
     let names = [sandbox.at("a.txt")];
@@ -120,12 +119,12 @@ fn a_command_that_names_a_path_comes_before_one_that_does_not() {
     sandbox.write("a.txt", "two\n");
     sandbox.write("b.txt", "b\n");
     sandbox.after("s/part", &later);
-    assert_eq!(who(&sandbox, "a.txt"), ["s names it Bash named"]);
-    assert_eq!(who(&sandbox, "b.txt"), ["s/part call-1 Bash window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s names it Bash named"]);
+    assert_eq!(authors(&sandbox, "b.txt"), ["s/part call-1 Bash window"]);
 }
 
 #[test]
-fn what_a_command_named_while_nobody_could_look_is_said_to_be_missing() {
+fn paths_named_during_a_lock_are_reported_as_not_captured() {
     let mut sandbox = with_a_derived_folder();
     let point = sandbox.prompt("s", "go");
     sandbox.workspace.limits.recorder_patience = Duration::ZERO;
@@ -142,7 +141,7 @@ fn what_a_command_named_while_nobody_could_look_is_said_to_be_missing() {
     let derived = steps(&sandbox, DERIVED);
     assert_eq!(derived[0], (Entry::Unknown, unread.clone()));
     assert_eq!(derived[1].0, unread);
-    assert_eq!(who(&sandbox, DERIVED), ["s c Bash named"]);
+    assert_eq!(authors(&sandbox, DERIVED), ["s c Bash named"]);
     // What the scan knows to be as it was is not in doubt.
     assert_eq!((steps(&sandbox, "a.txt").len(), history(&sandbox, "none.txt").len()), (1, 0));
     sandbox.rewind_to(point);
@@ -188,7 +187,7 @@ fn nothing_is_written_where_there_is_nothing_to_learn() {
         ("s", "message a", &["message a"][..]),
         ("s", "message a", &[]),
         ("s", "message b", &["another session's"]),
-        ("nobody", "message a", &["no such session"]),
+        ("unknown", "message a", &["no such session"]),
     ] {
         assert!(!learn(&mut sandbox, session, known, also), "{session} {known}");
     }
@@ -196,7 +195,7 @@ fn nothing_is_written_where_there_is_nothing_to_learn() {
 }
 
 #[test]
-fn of_several_points_with_an_id_the_newest_learns() {
+fn the_newest_of_several_points_with_an_id_learns() {
     let mut sandbox = Sandbox::new();
     sandbox.prompt("s", "again");
     sandbox.prompt("s", "other");

@@ -1,4 +1,4 @@
-//! A rewind, an undo, a redo, stopped anywhere; and their recovery, stopped anywhere.
+//! A rewind, an undo and a redo, stopped anywhere; and their recovery, stopped anywhere.
 
 use std::path::Path;
 
@@ -91,13 +91,13 @@ fn at_every_point(scene: &Scene, abilities: Abilities, work: Work, back: Work) {
         assert_same(&sandbox.tree(), if promised { &scene.after } else { &scene.before });
         assert_nothing_left_behind(&sandbox);
         assert_intact(&sandbox, &scene.listed);
-        // The same as if nothing had happened.
+        // The same as without a crash.
         assert!(
             recovered.finished.iter().all(|receipt| *receipt == scene.receipt),
             "{recovered:?}"
         );
 
-        // Whatever it came to, everything goes on from there.
+        // Work continues from either state.
         if !promised {
             work(&mut sandbox, scene);
             assert_same(&sandbox.tree(), &scene.after);
@@ -119,8 +119,8 @@ fn at_every_point(scene: &Scene, abilities: Abilities, work: Work, back: Work) {
     assert!(finished.starts_with(&[0]) && finished.ends_with(&[0]), "{finished:?}");
 }
 
-/// Every path is as before or as after; or nothing stands there and what did lies in the stage, or
-/// it is a folder on its way.
+/// Every path is as before or as after, or it is absent and its file is in the stage, or it is a folder
+/// in between.
 #[track_caller]
 fn assert_nothing_half_done(sandbox: &Sandbox, scene: &Scene, abilities: Abilities) {
     let now = sandbox.tree();
@@ -167,7 +167,7 @@ fn a_recovery() {
             abilities.limit(&sandbox);
             points_of(|| rewind(&mut sandbox, &scene)).len() as u64
         };
-        // Each of the first stops has some of the second: together they come everywhere.
+        // Each first stop has a sample of second stops; together they cover all.
         let step = if thorough() { 1 } else { 7 };
         for first in (1..=points).filter(|first| first % step == 3 % step) {
             let second_step = if thorough() { 1 } else { 11 };
@@ -207,9 +207,8 @@ fn a_recovery() {
     }
 }
 
-/// An own folder of the user's, with something in it, stays.
 #[test]
-fn the_users_own_settings_stay_where_they_are() {
+fn the_users_settings_in_takebacks_folder_stay() {
     let scene = Scene::before_a_rewind();
     for n in (1..).step_by(if thorough() { 1 } else { 5 }) {
         let mut sandbox = scene.frozen.thaw();

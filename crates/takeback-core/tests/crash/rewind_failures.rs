@@ -1,4 +1,4 @@
-//! What is left when a rewind cannot begin, or its journal or its folders are not what they were.
+//! Rewinds that cannot begin, and recoveries whose journal or folders are damaged.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use takeback_testkit::Sandbox;
 
 use crate::scene::Scene;
 use crate::{
-    Abilities, Listed, after_a_crash, assert_intact, assert_nothing_left_behind, assert_same,
+    Abilities, PointTree, after_a_crash, assert_intact, assert_nothing_left_behind, assert_same,
     go_exactly_to, left_in_stages, stopped,
 };
 
@@ -40,7 +40,7 @@ fn names_outside(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
-fn no_stage_outside_is_ever_forgotten() {
+fn stages_outside_the_workspace_are_always_cleared() {
     for inside in [true, false] {
         for n in 1.. {
             let (mut sandbox, _, mut request) = with_edits_outside();
@@ -72,9 +72,9 @@ fn no_stage_outside_is_ever_forgotten() {
     }
 }
 
-/// A folder outside that is gone does not keep the rest from being recovered.
+/// The rest is recovered.
 #[test]
-fn a_folder_outside_that_has_gone_is_an_error_of_its_files_alone() {
+fn a_deleted_outside_folder_fails_only_its_own_files() {
     let mut n = 1;
     let mut finished: Vec<Receipt> = Vec::new();
     loop {
@@ -101,10 +101,10 @@ fn a_folder_outside_that_has_gone_is_an_error_of_its_files_alone() {
     }
 }
 
-/// A journal that cannot be read is given up in so many words. What lies in its stage stays and is
-/// marked as nobody's no longer, the safety point stands, and rewinds work again.
+/// An unreadable journal is reported as an error. The files in its stage stay, without the mark of an
+/// unpromised stage; the safety point stays, and rewinds work again.
 #[test]
-fn a_plan_that_cannot_be_read() {
+fn an_unreadable_plan_is_reported_and_its_stage_is_left() {
     let scene = Scene::before_a_rewind();
     let mut finished = 0;
     for n in (1..).step_by(3) {
@@ -130,7 +130,7 @@ fn a_plan_that_cannot_be_read() {
         assert_same(&sandbox.tree(), &tree);
         assert_eq!(left_in_stages(&sandbox), stage);
         assert_eq!(recover(&mut sandbox.workspace).unwrap(), RecoveryReport::default());
-        let safety = Listed { point: record.safety_point, tree: scene.before.clone() };
+        let safety = PointTree { point: record.safety_point, tree: scene.before.clone() };
         assert_intact(&sandbox, &[safety]);
         let last = scene.listed.last().unwrap();
         go_exactly_to(&mut sandbox, last.point);
@@ -142,7 +142,7 @@ fn a_plan_that_cannot_be_read() {
     assert!(finished > 10, "{finished}");
 }
 
-/// Stands for a full disk: the folder for the stage cannot be used, or a staged file cannot be made.
+/// As on a full disk: the stage's folder or a staged file cannot be made.
 #[test]
 fn a_rewind_that_cannot_be_staged_changes_nothing() {
     let scene = Scene::before_a_rewind();
@@ -182,7 +182,7 @@ fn a_rewind_that_cannot_be_staged_changes_nothing() {
     assert_same(&sandbox.tree(), &scene.after);
 }
 
-/// Takeback's own folder as a link to somewhere else: nothing is written there.
+/// If Takeback's own folder is a link, nothing is written to its target.
 #[test]
 fn a_stage_is_never_made_through_a_link() {
     let scene = Scene::before_a_rewind();

@@ -1,4 +1,4 @@
-//! A file that is not what was exported is refused or, if somebody sealed it again, does no harm.
+//! A damaged bundle is refused; one with a corrected checksum is refused or harmless.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use takeback_store::Digest;
 use takeback_testkit::Sandbox;
 
 use crate::exchange::{exported, file_of};
-use crate::shown::assert_consistent;
+use crate::text::assert_consistent;
 
 /// A small bundle.
 fn small() -> Vec<u8> {
@@ -40,14 +40,14 @@ fn read(bytes: &[u8]) -> Result<BundleFile, BundleError> {
     BundleFile::read(file_of(bytes), &BundleLimits::default())
 }
 
-/// How many of `all` are looked at: a sample, or as many as are asked for.
+/// How many of `all` cases to run: a sample, or `TAKEBACK_TEST_RUNS`.
 fn runs(all: usize) -> usize {
-    let asked = std::env::var("TAKEBACK_TEST_RUNS");
-    asked.map_or(400, |runs| runs.parse().expect("TAKEBACK_TEST_RUNS is a number")).min(all)
+    let runs = std::env::var("TAKEBACK_TEST_RUNS");
+    runs.map_or(400, |runs| runs.parse().expect("TAKEBACK_TEST_RUNS is a number")).min(all)
 }
 
 #[test]
-fn every_cut_and_every_flipped_byte_is_refused() {
+fn every_truncation_and_every_flipped_byte_is_refused() {
     let good = small();
     read(&good).unwrap();
     for length in 0..good.len() {
@@ -62,7 +62,7 @@ fn every_cut_and_every_flipped_byte_is_refused() {
 }
 
 #[test]
-fn what_is_sealed_again_is_refused_or_does_no_harm() {
+fn a_changed_bundle_with_a_valid_checksum_is_refused_or_harmless() {
     let good = small();
     let mut here = Sandbox::in_memory();
     here.write("a.txt", "mine\n");
@@ -105,7 +105,7 @@ fn what_is_sealed_again_is_refused_or_does_no_harm() {
 }
 
 #[test]
-fn a_bundle_is_written_as_a_whole_for_its_owner_alone() {
+fn a_bundle_is_written_atomically_and_privately() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bundle");

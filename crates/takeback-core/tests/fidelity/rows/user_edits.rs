@@ -20,7 +20,7 @@ pub(super) fn rows() -> Vec<Row> {
             },
         ),
         Row {
-            but: |expected, damaged| {
+            expect: |expected, damaged| {
                 for path in ["build/deep", "build/deep/out", "build/new.o"] {
                     expected.0.insert(path.into(), damaged.0[path.as_bytes()].clone());
                 }
@@ -43,12 +43,12 @@ pub(super) fn rows() -> Vec<Row> {
             )
         },
         Row {
-            then: |s| s.write("new name.txt", "moved by the agent, then edited\n"),
-            but: |expected, damaged| {
+            user_work: |s| s.write("new name.txt", "moved by the agent, then edited\n"),
+            expect: |expected, damaged| {
                 let path = b"new name.txt".to_vec();
                 expected.0.insert(path.clone(), damaged.0[&path].clone());
             },
-            says: &["conflict new name.txt: \
+            remarks: &["conflict new name.txt: \
                      it was old\\nname.txt, which is restored, and it was changed since"],
             ..row(
                 "renamed by the agent, then edited by a person",
@@ -63,13 +63,13 @@ pub(super) fn rows() -> Vec<Row> {
             )
         },
         Row {
-            then: |s| s.write("new/a.txt", "a, edited\n"),
-            but: |expected, damaged| {
+            user_work: |s| s.write("new/a.txt", "a, edited\n"),
+            expect: |expected, damaged| {
                 for path in ["new", "new/a.txt"] {
                     expected.0.insert(path.into(), damaged.0[path.as_bytes()].clone());
                 }
             },
-            says: &[
+            remarks: &[
                 "kept new: something else is in it",
                 "conflict new/a.txt: it was old/a.txt, which is restored, and it was changed since",
             ],
@@ -85,11 +85,11 @@ pub(super) fn rows() -> Vec<Row> {
             )
         },
         Row {
-            then: |s| s.write("made", "made, edited\n"),
-            but: |expected, damaged| {
+            user_work: |s| s.write("made", "made, edited\n"),
+            expect: |expected, damaged| {
                 expected.0.insert(b"made".to_vec(), damaged.0[&b"made"[..]].clone());
             },
-            says: &["conflict made: the agent made it, and it was changed since"],
+            remarks: &["conflict made: the agent made it, and it was changed since"],
             ..row(
                 "empty file gone and another made: not a rename",
                 |s| s.write("gone", ""),

@@ -1,19 +1,19 @@
-//! A clean-up that is cut off anywhere has dropped a point or not; those that stay are intact.
+//! A clean-up stopped anywhere has dropped all expired points or none; the others are intact.
 
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
 use takeback_store::RewindState;
 use takeback_testkit::{Sandbox, SandboxImage};
 
 use crate::scene::Scene;
-use crate::{Abilities, Listed, after_a_crash, assert_intact, go_exactly_to, stopped};
+use crate::{Abilities, PointTree, after_a_crash, assert_intact, go_exactly_to, stopped};
 
-/// Six turns, of which two are to stay.
-fn scene() -> (SandboxImage, Vec<Listed>) {
+/// Six turns, of which two will be kept.
+fn scene() -> (SandboxImage, Vec<PointTree>) {
     let mut sandbox = Sandbox::new();
     let mut listed = Vec::new();
     for number in 0..6_u32 {
         let point = sandbox.prompt("s", "go on");
-        listed.push(Listed { point, tree: sandbox.tree() });
+        listed.push(PointTree { point, tree: sandbox.tree() });
         sandbox.agent_writes("s", "a.txt", format!("{number}\n").repeat(5000));
         sandbox.agent_writes("s", &format!("b-{number}.txt"), format!("only in {number}\n"));
         sandbox.agent_runs("s", "rm", |sandbox| sandbox.remove(&format!("b-{number}.txt")));
@@ -23,7 +23,7 @@ fn scene() -> (SandboxImage, Vec<Listed>) {
 }
 
 #[test]
-fn a_clean_up_that_is_cut_off_leaves_every_listed_point_intact() {
+fn a_stopped_clean_up_leaves_every_point_intact() {
     let (frozen, listed) = scene();
     let policy = Policy { points_per_session: 2, ..Policy::default() };
     let mut outcomes = Vec::new();
@@ -36,7 +36,7 @@ fn a_clean_up_that_is_cut_off_leaves_every_listed_point_intact() {
         after_a_crash(&mut sandbox, Abilities::All);
         assert_eq!(sandbox.tree(), before, "the user's files are not touched");
         let points = sandbox.workspace.store.points().unwrap();
-        let still: Vec<Listed> = listed
+        let still: Vec<PointTree> = listed
             .iter()
             .filter(|listed| points.iter().any(|point| point.id == listed.point))
             .cloned()
@@ -47,7 +47,7 @@ fn a_clean_up_that_is_cut_off_leaves_every_listed_point_intact() {
         clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted).unwrap();
         assert_intact(&sandbox, &listed[4..]);
         assert!(sandbox.workspace.store.unreferenced().unwrap().digests.is_empty(), "point {n}");
-        for Listed { point, tree } in &listed[4..] {
+        for PointTree { point, tree } in &listed[4..] {
             go_exactly_to(&mut sandbox, *point);
             assert_eq!(sandbox.tree(), *tree, "point {n}");
         }
@@ -58,9 +58,9 @@ fn a_clean_up_that_is_cut_off_leaves_every_listed_point_intact() {
     assert!(outcomes.contains(&6) && outcomes.contains(&2), "{outcomes:?}");
 }
 
-/// What a merge has made is named by the plan of its rewind alone, as long as that is not done.
+/// Merged contents are named only by the rewind's plan until the rewind is done.
 #[test]
-fn a_clean_up_forgets_nothing_that_an_interrupted_rewind_needs() {
+fn a_clean_up_keeps_everything_an_interrupted_rewind_needs() {
     let scene = Scene::before_a_rewind();
     let mut promised = false;
     for n in 1.. {

@@ -1,4 +1,4 @@
-//! A large file goes in and comes back in little memory.
+//! A large file is recorded and restored in little memory.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -8,10 +8,10 @@ use takeback_testkit::Sandbox;
 
 use crate::listing::list;
 
-/// Set for the process whose memory is looked at: nothing else runs in it.
+/// Set for the process whose memory is measured: nothing else runs in it.
 const ALONE: &str = "TAKEBACK_TEST_ALONE";
-/// Enough for a file of any size; 56 are used for one of 300 MB, too. Too little to hold a whole file
-/// of the size that is usually tested besides.
+/// Enough for a file of any size (56 MB are used for one of 300 MB), and too little if the default one
+/// were held in memory.
 const MOST_MEGABYTES: u64 = 96;
 
 #[test]
@@ -24,7 +24,7 @@ fn a_large_file_needs_little_memory() {
         return take_back(megabytes);
     }
     let done = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "large::a_large_file_needs_little_memory", "--nocapture"])
+        .args(["--exact", "large_file::a_large_file_needs_little_memory", "--nocapture"])
         .env(ALONE, "1")
         .output()
         .unwrap();

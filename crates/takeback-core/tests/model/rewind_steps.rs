@@ -1,16 +1,16 @@
-//! Rewinds of a run, compared with the oracle.
+//! The rewind steps of a run, compared with the oracle.
 
 use super::*;
 
 impl Run {
-    pub(super) fn rewind_as(&mut self, asked: &Asked) -> Result<(), String> {
+    pub(super) fn rewind_as(&mut self, options: &RewindOptions) -> Result<(), String> {
         let points = self.oracle.points.len();
         if points == 0 {
             return Ok(());
         }
-        let mut target = points - 1 - asked.point % points;
-        // A point of which not all was looked at makes no promise beyond its session's changes.
-        if asked.exact {
+        let mut target = points - 1 - options.point % points;
+        // A point without a full scan covers only its session's changes.
+        if options.exact {
             while self.oracle.points[target].tree.is_none()
                 && self.oracle.points[target].safety_of.is_none()
             {
@@ -20,30 +20,30 @@ impl Run {
                 target -= 1;
             }
         }
-        let whose = match asked.whose {
-            AskedWhose::ThePoints => None,
-            AskedWhose::Only(session) => Some(Whose::Only(BTreeSet::from([session]))),
-            AskedWhose::AllAgents => Some(Whose::All),
+        let scope = match options.sessions {
+            SessionChoice::OfPoint => None,
+            SessionChoice::Only(session) => Some(Scope::Only(BTreeSet::from([session]))),
+            SessionChoice::AllAgents => Some(Scope::All),
         };
-        let ask = Ask {
+        let ask = Request {
             target: Target::Point(target),
-            whose,
-            exact: asked.exact,
-            take_ambiguous: asked.take_ambiguous,
-            paths: asked.paths.clone(),
+            scope,
+            exact: options.exact,
+            take_ambiguous: options.take_ambiguous,
+            paths: options.paths.clone(),
         };
-        self.rewind(&ask, asked.preview)
+        self.rewind(&ask, options.preview)
     }
 
-    pub(super) fn rewind(&mut self, ask: &Ask, shown: bool) -> Result<(), String> {
+    pub(super) fn rewind(&mut self, ask: &Request, previewed: bool) -> Result<(), String> {
         let request = self.request(ask);
         let before = tree(&self.sandbox);
         let times_before = self.times();
-        let as_it_was = match ask.target {
+        let tree_at_point = match ask.target {
             Target::Point(at) if ask.exact => self.oracle.points[at].tree.clone(),
             _ => None,
         };
-        let preview = match shown {
+        let preview = match previewed {
             true => {
                 Some(preview(&mut self.sandbox.workspace, &request).map_err(|e| e.to_string())?)
             }
@@ -66,16 +66,16 @@ impl Run {
                 None,
             ) => return Ok(()),
             (Ok(receipt), Some(expected)) => {
-                self.as_expected(&receipt, &expected, &before)?;
+                self.check_receipt(&receipt, &expected, &before)?;
                 receipt
             }
-            (Err(error), Some(_)) => return Err(format!("it fails: {error} ({error:?})")),
+            (Err(error), Some(_)) => return Err(format!("the rewind failed: {error} ({error:?})")),
             (answer, None) => {
-                return Err(format!("there is nothing to do, but it answers {answer:?}"));
+                return Err(format!("nothing to do, but the answer is {answer:?}"));
             }
         };
         if let Some(preview) = preview {
-            same("what was shown and what was done", &lists(&preview.receipt()), &lists(&receipt))?;
+            same("the preview and the receipt", &lists(&preview.receipt()), &lists(&receipt))?;
         }
         let after = tree(&self.sandbox);
         let is_rewind = matches!(ask.target, Target::Point(_));
@@ -86,39 +86,39 @@ impl Run {
                 .add_safety_point(receipt.safety_point.ok_or("a rewind makes a safety point")?);
         }
         self.untouched_files_keep_their_times(&times_before, &receipt)?;
-        if let Some((opposite, just_before)) = self.just_before.take()
+        if let Some((opposite, before_last_rewind)) = self.before_last_rewind.take()
             && opposite == ask.target
         {
-            same("the tree, taken back at once", &after, &just_before)?;
+            same("the tree after an immediate undo or redo", &after, &before_last_rewind)?;
         }
-        self.just_before = match ask.target {
+        self.before_last_rewind = match ask.target {
             _ if receipt.rewind.is_none() => None,
             Target::Point(_) => Some((Target::Undo, before)),
             Target::Undo => Some((Target::Redo, before)),
-            // What is undone next is the rewind; an undo of it may have done more.
+            // The next undo is of the rewind, and may do more than the opposite of this redo.
             Target::Redo => None,
         };
         let all = ask.paths.is_empty() && receipt.success && !self.scope_changes;
-        match as_it_was {
-            Some(as_it_was) if all => same("the whole tree as it was", &after, &as_it_was),
+        match tree_at_point {
+            Some(tree_at_point) if all => same("the whole tree as it was", &after, &tree_at_point),
             _ => Ok(()),
         }
     }
 
-    pub(super) fn request(&self, ask: &Ask) -> RewindRequest {
+    pub(super) fn request(&self, ask: &Request) -> RewindRequest {
         let target = match ask.target {
             Target::Point(at) => rewind::Target::Point(self.oracle.points[at].id),
             Target::Undo => rewind::Target::Undo,
             Target::Redo => rewind::Target::Redo,
         };
-        let whose = ask.whose.as_ref().map(|whose| match whose {
-            Whose::All => rewind::RewindScope::AllAgents,
-            Whose::Only(sessions) => rewind::RewindScope::Sessions(
+        let scope = ask.scope.as_ref().map(|scope| match scope {
+            Scope::All => rewind::RewindScope::AllAgents,
+            Scope::Only(sessions) => rewind::RewindScope::Sessions(
                 sessions.iter().copied().map(SessionId::from).collect(),
             ),
         });
         RewindRequest {
-            scope: whose,
+            scope: scope,
             paths: ask.paths.iter().map(|path| (*path).to_owned()).collect(),
             exactness: if ask.exact { Exactness::Exact } else { Exactness::AgentsOnly },
             ambiguous: if ask.take_ambiguous {
@@ -130,14 +130,14 @@ impl Run {
         }
     }
 
-    fn as_expected(
+    fn check_receipt(
         &self,
         receipt: &Receipt,
-        expected: &Expected,
+        expected: &ReceiptPaths,
         before: &Tree,
     ) -> Result<(), String> {
         let after = tree(&self.sandbox);
-        let log = || self.told_log();
+        let log = || self.log_text();
         same("the tree", &after, &self.oracle.disk)
             .map_err(|e| format!("{e}\n{receipt:?}\n{}", log()))?;
         same("the receipt", &lists(receipt), expected)
@@ -146,16 +146,8 @@ impl Run {
         let restored: BTreeSet<String> = after.keys().filter(changed).cloned().collect();
         let deleted: BTreeSet<String> =
             before.keys().filter(|path| !after.contains_key(*path)).cloned().collect();
-        same(
-            "what was restored on disk and what the receipt says",
-            &restored,
-            &lists(receipt).restored,
-        )?;
-        same(
-            "what was deleted on disk and what the receipt says",
-            &deleted,
-            &lists(receipt).deleted,
-        )?;
+        same("paths restored on disk and in the receipt", &restored, &lists(receipt).restored)?;
+        same("paths deleted on disk and in the receipt", &deleted, &lists(receipt).deleted)?;
         let left = [&receipt.conflicts, &receipt.ambiguous, &receipt.not_captured];
         same("success", &receipt.success, &left.iter().all(|list| list.is_empty()))?;
         if !receipt.errors.is_empty() {
@@ -184,7 +176,7 @@ impl Run {
         before: &BTreeMap<String, (i64, i64, u64)>,
         receipt: &Receipt,
     ) -> Result<(), String> {
-        let Expected { restored, deleted, .. } = lists(receipt);
+        let ReceiptPaths { restored, deleted, .. } = lists(receipt);
         let untouched = |times: BTreeMap<String, (i64, i64, u64)>| -> BTreeMap<_, _> {
             times
                 .into_iter()
@@ -197,6 +189,4 @@ impl Run {
             &untouched(before.clone()),
         )
     }
-
-    // --- the log --------------------------------------------------------------------------------
 }

@@ -1,4 +1,4 @@
-//! Rewinds that a later rewind takes back, and what was brought back by hand.
+//! Rewinds that a later rewind takes back, and work restored by hand.
 
 use takeback_core::checkpoint;
 use takeback_core::rewind::Exactness;
@@ -6,7 +6,7 @@ use takeback_core::rewind::{RewindRequest, Target};
 use takeback_store::PointId;
 use takeback_testkit::Sandbox;
 
-use crate::shown::said;
+use crate::text::report;
 
 fn exact(point: PointId) -> RewindRequest {
     RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(Target::Point(point)) }
@@ -18,7 +18,7 @@ fn look(sandbox: &mut Sandbox) -> PointId {
 }
 
 #[test]
-fn a_rewind_that_was_undone_takes_nothing_of_others_back() {
+fn an_undone_rewind_takes_back_nothing_of_others() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("f", "1\n2\n3\n4\n5\n");
     let base = sandbox.prompt("s", "begin");
@@ -29,16 +29,16 @@ fn a_rewind_that_was_undone_takes_nothing_of_others_back() {
     sandbox.write("f", "one\n2\nmine\n4\nmine, too\n");
     assert!(sandbox.rewind(&exact(base)).unwrap().success);
     assert!(sandbox.undo().success);
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "kept f: changed by you"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "kept f: changed by you"]);
     assert_eq!(sandbox.read("f"), "one\n2\nmine\n4\nmine, too\n");
     sandbox.agent_writes("s", "f", "one\ntwo\nmine\n4\nmine, too\n");
     sandbox.turn_end("s");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored f"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored f"]);
     assert_eq!(sandbox.read("f"), "one\n2\nmine\n4\nmine, too\n");
 }
 
 #[test]
-fn what_two_rewinds_took_back_of_others_stays_taken_back_once() {
+fn work_of_others_taken_back_by_two_rewinds_stays_taken_back() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("f", "1\n2\n3\n4\n5\n");
     let start = look(&mut sandbox);
@@ -54,12 +54,12 @@ fn what_two_rewinds_took_back_of_others_stays_taken_back_once() {
     assert!(sandbox.rewind(&exact(base)).unwrap().success);
     assert!(sandbox.rewind(&exact(start)).unwrap().success);
     assert_eq!(sandbox.read("f"), "1\n2\n3\n4\n5\n");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "merged f"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "merged f"]);
     assert_eq!(sandbox.read("f"), "one\n2\n3\n4\n5\n");
 }
 
 #[test]
-fn a_way_back_that_stays_taken_back_brings_nothing_back() {
+fn a_manual_return_that_stays_taken_back_restores_nothing() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("f", "first\n");
     let base = sandbox.prompt("s", "begin");
@@ -69,12 +69,12 @@ fn a_way_back_that_stays_taken_back_brings_nothing_back() {
     sandbox.turn_end("s");
     sandbox.write("f", "second\n");
     assert!(sandbox.rewind(&exact(base)).unwrap().success);
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored f"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored f"]);
     assert_eq!(sandbox.read("f"), "second\n");
 }
 
 #[test]
-fn what_a_person_brings_back_of_the_agents_is_looked_at_with_its_folders() {
+fn agent_work_restored_by_a_user_is_taken_back_with_its_folders() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("d/f", "before\n");
     let point = sandbox.prompt("s", "go");
@@ -83,12 +83,12 @@ fn what_a_person_brings_back_of_the_agents_is_looked_at_with_its_folders() {
     assert!(sandbox.rewind_to(point).success);
     sandbox.write("d/f", "after\n");
     look(&mut sandbox);
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored d/f"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored d/f"]);
     assert_eq!(sandbox.read("d/f"), "before\n");
 }
 
 #[test]
-fn what_a_session_may_have_undone_of_another_is_unclear() {
+fn a_possible_undo_of_another_sessions_work_is_unclear() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("f", "before\n");
     let point = look(&mut sandbox);
@@ -98,5 +98,5 @@ fn what_a_session_may_have_undone_of_another_is_unclear() {
     sandbox.write("f", "before\n");
     sandbox.prompt("s", "next");
     let unclear = "ambiguous f: it is not certain who wrote it; --ambiguous take takes it back";
-    assert_eq!(said(&sandbox.rewind_to(point)), ["not all", unclear]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["not all", unclear]);
 }

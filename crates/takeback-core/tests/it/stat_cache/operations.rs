@@ -1,4 +1,4 @@
-//! What is done to the files between two scans.
+//! Operations on files between two scans.
 
 use std::fs::{self, FileTimes};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -15,14 +15,14 @@ use super::Run;
 use crate::recording::settle;
 
 #[derive(Debug, Clone)]
-pub(super) enum Deed {
+pub(super) enum Operation {
     Settle,
     Look,
     Prompt,
     AgentWrites(&'static str),
     RewindToTheFirst,
     Write(&'static str, usize),
-    /// Same size, scanned in between, with nothing else to tell the two apart than the clock.
+    /// The same size, scanned in between: only the clock distinguishes the two.
     WriteTwiceAtOnce(&'static str),
     /// A name comes into a folder right after it was scanned.
     MakeAtOnce(&'static str),
@@ -76,98 +76,98 @@ const RULES: [(&str, &str); 5] = [
     (".takebackignore", "secret\n"),
 ];
 
-pub(super) fn any_deed() -> impl Strategy<Value = Deed> {
+pub(super) fn any_operation() -> impl Strategy<Value = Operation> {
     let file = || select(FILES.as_slice());
     let folder = || select(FOLDERS.as_slice());
     let any = || prop_oneof![3 => file(), 1 => folder()];
     prop_oneof![
-        3 => Just(Deed::Settle),
-        3 => Just(Deed::Look),
-        1 => Just(Deed::Prompt),
-        1 => file().prop_map(Deed::AgentWrites),
-        1 => Just(Deed::RewindToTheFirst),
-        3 => (file(), 0..9_usize).prop_map(|(file, size)| Deed::Write(file, size)),
-        2 => file().prop_map(Deed::WriteTwiceAtOnce),
-        2 => any().prop_map(Deed::MakeAtOnce),
-        2 => file().prop_map(Deed::WriteAndTouchBack),
-        2 => (file(), file()).prop_map(|(from, to)| Deed::CopyWithTimes(from, to)),
-        2 => file().prop_map(Deed::MakeAgain),
-        2 => (any(), any()).prop_map(|(from, to)| Deed::Rename(from, to)),
-        2 => (any(), any()).prop_map(|(one, other)| Deed::Exchange(one, other)),
-        2 => folder().prop_map(Deed::ReplaceFolder),
-        1 => any().prop_map(Deed::Remove),
-        1 => (any(), select(vec![0o700, 0o750, 0o755])).prop_map(|(at, mode)| Deed::Chmod(at, mode)),
+        3 => Just(Operation::Settle),
+        3 => Just(Operation::Look),
+        1 => Just(Operation::Prompt),
+        1 => file().prop_map(Operation::AgentWrites),
+        1 => Just(Operation::RewindToTheFirst),
+        3 => (file(), 0..9_usize).prop_map(|(file, size)| Operation::Write(file, size)),
+        2 => file().prop_map(Operation::WriteTwiceAtOnce),
+        2 => any().prop_map(Operation::MakeAtOnce),
+        2 => file().prop_map(Operation::WriteAndTouchBack),
+        2 => (file(), file()).prop_map(|(from, to)| Operation::CopyWithTimes(from, to)),
+        2 => file().prop_map(Operation::MakeAgain),
+        2 => (any(), any()).prop_map(|(from, to)| Operation::Rename(from, to)),
+        2 => (any(), any()).prop_map(|(one, other)| Operation::Exchange(one, other)),
+        2 => folder().prop_map(Operation::ReplaceFolder),
+        1 => any().prop_map(Operation::Remove),
+        1 => (any(), select(vec![0o700, 0o750, 0o755])).prop_map(|(at, mode)| Operation::Chmod(at, mode)),
         1 => (any(), select(vec!["f", "../b", "nowhere"]))
-            .prop_map(|(at, target)| Deed::Link(at, target)),
-        1 => any().prop_map(Deed::Folder),
-        2 => (file(), file()).prop_map(|(from, to)| Deed::HardLink(from, to)),
-        2 => select(RULES.as_slice()).prop_map(|(file, lines)| Deed::Ignore(file, lines)),
-        1 => select(RULES.as_slice()).prop_map(|(file, _)| Deed::NoLongerIgnore(file)),
-        1 => file().prop_map(Deed::StoreThroughMap),
-        1 => file().prop_map(Deed::StoreThroughOneMapTwice),
-        1 => folder().prop_map(Deed::WorkWhileScanned),
+            .prop_map(|(at, target)| Operation::Link(at, target)),
+        1 => any().prop_map(Operation::Folder),
+        2 => (file(), file()).prop_map(|(from, to)| Operation::HardLink(from, to)),
+        2 => select(RULES.as_slice()).prop_map(|(file, lines)| Operation::Ignore(file, lines)),
+        1 => select(RULES.as_slice()).prop_map(|(file, _)| Operation::NoLongerIgnore(file)),
+        1 => file().prop_map(Operation::StoreThroughMap),
+        1 => file().prop_map(Operation::StoreThroughOneMapTwice),
+        1 => folder().prop_map(Operation::WorkWhileScanned),
     ]
 }
 
 impl Run {
-    pub(super) fn act(&mut self, deed: &Deed) -> Result<(), String> {
-        match *deed {
-            Deed::Settle => settle(),
-            Deed::Look => self.look()?,
-            Deed::Prompt => {
+    pub(super) fn act(&mut self, operation: &Operation) -> Result<(), String> {
+        match *operation {
+            Operation::Settle => settle(),
+            Operation::Look => self.look()?,
+            Operation::Prompt => {
                 self.sandbox.prompt("s", "go on");
                 self.compare()?;
             }
-            Deed::AgentWrites(file) => {
+            Operation::AgentWrites(file) => {
                 let path = self.make_way(file);
                 self.writes += 1;
                 let bytes = bytes_like(&path, self.writes);
                 self.sandbox.agent_writes("s", file, bytes);
             }
-            Deed::RewindToTheFirst => {
+            Operation::RewindToTheFirst => {
                 self.sandbox.rewind_to(self.first);
                 self.look()?;
             }
-            Deed::WriteTwiceAtOnce(file) => {
+            Operation::WriteTwiceAtOnce(file) => {
                 self.rewrite(file);
                 self.look()?;
                 self.rewrite(file);
                 self.look()?;
             }
-            Deed::MakeAtOnce(file) => {
+            Operation::MakeAtOnce(file) => {
                 let path = self.make_way(file);
                 take_away(&path);
                 self.look()?;
                 fs::write(path, [1]).unwrap();
                 self.look()?;
             }
-            Deed::StoreThroughOneMapTwice(file) => self.store_twice(file)?,
-            Deed::WorkWhileScanned(folder) => self.work_while_scanned(folder)?,
-            // What is done under a name that is gone before anybody looks, no watcher tells.
-            Deed::HardLink(..) if self.sandbox.workspace.watched.is_some() => {
-                self.change(deed);
+            Operation::StoreThroughOneMapTwice(file) => self.store_twice(file)?,
+            Operation::WorkWhileScanned(folder) => self.work_while_scanned(folder)?,
+            // A watcher does not report a change under a name that is gone before the next look.
+            Operation::HardLink(..) if self.sandbox.workspace.watched.is_some() => {
+                self.change(operation);
                 self.look()?;
             }
-            _ => self.change(deed),
+            _ => self.change(operation),
         }
         Ok(())
     }
 
-    /// The deeds during which nobody looks.
-    fn change(&mut self, deed: &Deed) {
-        match *deed {
-            Deed::Write(file, size) => {
+    /// The operations without a look.
+    fn change(&mut self, operation: &Operation) {
+        match *operation {
+            Operation::Write(file, size) => {
                 let path = self.make_way(file);
                 self.writes += 1;
                 fs::write(path, vec![self.writes; size]).unwrap();
             }
-            Deed::WriteAndTouchBack(file) => {
+            Operation::WriteAndTouchBack(file) => {
                 let path = self.existing(file);
                 let time = modified(&path);
                 self.rewrite(file);
                 touch(&path, time);
             }
-            Deed::CopyWithTimes(from, to) if from != to => {
+            Operation::CopyWithTimes(from, to) if from != to => {
                 let from = self.existing(from);
                 let to = self.make_way(to);
                 if from.is_file() {
@@ -175,7 +175,7 @@ impl Run {
                     touch(&to, modified(&from));
                 }
             }
-            Deed::MakeAgain(file) => {
+            Operation::MakeAgain(file) => {
                 let path = self.existing(file);
                 let (time, bytes) = (modified(&path), bytes_like(&path, self.writes + 1));
                 fs::remove_file(&path).unwrap();
@@ -183,7 +183,7 @@ impl Run {
                 self.writes += 1;
                 touch(&path, time);
             }
-            Deed::Rename(from, to) if !within(from, to) => {
+            Operation::Rename(from, to) if !within(from, to) => {
                 self.make_way(from);
                 if self.sandbox.exists(from) {
                     self.make_way(to);
@@ -191,7 +191,7 @@ impl Run {
                     fs::rename(self.sandbox.at(from), self.sandbox.at(to)).unwrap();
                 }
             }
-            Deed::Exchange(one, other) if !within(one, other) => {
+            Operation::Exchange(one, other) if !within(one, other) => {
                 let (one, other) = (self.make_way_to(one), self.make_way_to(other));
                 let both =
                     fs::symlink_metadata(&one).is_ok() && fs::symlink_metadata(&other).is_ok();
@@ -199,31 +199,31 @@ impl Run {
                     rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
                 }
             }
-            Deed::CopyWithTimes(..) | Deed::Rename(..) | Deed::Exchange(..) => {}
-            Deed::ReplaceFolder(folder) => self.replace_folder(folder),
-            Deed::Remove(path) => {
+            Operation::CopyWithTimes(..) | Operation::Rename(..) | Operation::Exchange(..) => {}
+            Operation::ReplaceFolder(folder) => self.replace_folder(folder),
+            Operation::Remove(path) => {
                 let path = self.make_way_to(path);
                 take_away(&path);
             }
-            Deed::Chmod(path, mode) => {
+            Operation::Chmod(path, mode) => {
                 let path = self.make_way_to(path);
                 if !path.is_symlink() && path.exists() {
                     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
                 }
             }
-            Deed::Link(at, target) => {
+            Operation::Link(at, target) => {
                 let path = self.make_way_to(at);
                 take_away(&path);
                 symlink(target, path).unwrap();
             }
-            Deed::Folder(at) => {
+            Operation::Folder(at) => {
                 let path = self.make_way_to(at);
                 if !path.is_dir() || path.is_symlink() {
                     take_away(&path);
                     fs::create_dir(path).unwrap();
                 }
             }
-            Deed::HardLink(from, to) => {
+            Operation::HardLink(from, to) => {
                 let from = self.existing(from);
                 let to = self.make_way_to(to);
                 if from != to && from.is_file() {
@@ -231,20 +231,20 @@ impl Run {
                     fs::hard_link(from, to).unwrap();
                 }
             }
-            Deed::Ignore(file, lines) => {
+            Operation::Ignore(file, lines) => {
                 let path = self.make_way(file);
                 fs::write(path, lines).unwrap();
             }
-            Deed::NoLongerIgnore(file) => {
+            Operation::NoLongerIgnore(file) => {
                 let path = self.make_way_to(file);
                 take_away(&path);
             }
-            Deed::StoreThroughMap(file) => {
+            Operation::StoreThroughMap(file) => {
                 let path = self.existing(file);
                 self.writes += 1;
                 MemoryMap::open(&path).fill(self.writes);
             }
-            _ => unreachable!("{deed:?} is done where somebody looks"),
+            _ => unreachable!("{operation:?} is an operation with a look"),
         }
     }
 
@@ -320,7 +320,7 @@ impl Run {
         for _ in 0..2 {
             self.writes += 1;
             map.fill(self.writes);
-            // A watcher is told when the map goes.
+            // The kernel reports it to a watcher only at munmap.
             self.look_at_all()?;
         }
         Ok(())
@@ -348,7 +348,7 @@ impl Run {
     }
 }
 
-/// Whether one lies in the other, or is it.
+/// Whether one path is the other or below it.
 fn within(one: &str, other: &str) -> bool {
     Path::new(one).starts_with(other) || Path::new(other).starts_with(one)
 }
@@ -375,7 +375,8 @@ fn touch(path: &Path, time: SystemTime) {
     fs::File::open(path).unwrap().set_times(times).unwrap();
 }
 
-/// Where pages are never written back, a second store through a map moves no time: nobody can see it.
+/// Where pages are never written back, a second store through a map changes no time, so it cannot be
+/// seen.
 fn keeps_maps_dirty(path: &Path) -> bool {
     const TMPFS: u64 = 0x0102_1994;
     const RAMFS: u64 = 0x8584_58f6;

@@ -1,20 +1,20 @@
-//! What happens in a run: steps drawn at random, and how a deed is done to the files.
+//! The steps of a run, drawn at random, and how an edit changes the files.
 //!
-//! A step holds all its randomness, so that a list of steps from which some were dropped still means
-//! what it meant.
+//! A step holds all its randomness, so a list of steps keeps its meaning when some are dropped.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use takeback_core::Outcome;
 use takeback_testkit::{Sandbox, Thing};
 
 pub(crate) const SESSIONS: [&str; 4] = ["s1", "s2", "s3", "s1/p"];
-/// Started (if at all) as continuations of the first.
+/// Sessions that, if started, continue another: (child, parent).
 pub(crate) const CONTINUES: [(&str, &str); 2] = [("s3", "s1"), ("s1/p", "s1")];
-/// Once it was started as that, it is a part of the first: a subagent, which may work on after the
-/// turn of the whole has ended.
+/// Continuations that are a part of their parent: a subagent, which may work after the parent's turn
+/// has ended.
 pub(crate) const PARTS: [&str; 1] = ["s1/p"];
 pub(crate) const IGNORE_FILE: &str = ".takebackignore";
 
@@ -36,45 +36,38 @@ pub(crate) enum Step {
     Start(&'static str),
     Prompt(&'static str),
     /// A call of the edit tool from beginning to end.
-    Edit(&'static str, Deed),
+    Edit(&'static str, FileEdit),
     /// A shell call from beginning to end.
-    Shell(&'static str, Vec<Deed>),
+    Shell(&'static str, Vec<FileEdit>),
     OpenEdit(&'static str, &'static str),
     OpenShell(&'static str),
-    /// Tells the end of the newest call of the session of which it was not told yet.
-    Close(&'static str, Ending),
+    /// Reports the end of the session's newest unended call.
+    Close(&'static str, Outcome),
     TurnEnd(&'static str),
     End(&'static str),
-    /// Somebody does something and tells nobody; whose it is depends on the calls that are open.
-    Quiet(Deed),
+    /// An edit without an event; its author depends on the open calls.
+    Unreported(FileEdit),
     Checkpoint,
     LookAround,
     Reopen,
-    Rewind(Asked),
+    Rewind(RewindOptions),
     Undo {
         exact: bool,
     },
     Redo,
-    /// So many points of each session are kept.
+    /// Keeps this many points of each session.
     CleanUp(usize),
     /// Counted like the points of a rewind.
     Pin(usize),
-    /// Unless it is at work.
+    /// Unless the session is at work.
     DeleteSession(&'static str),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    Done,
-    Failed,
-    Background,
-}
-
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct RewindOptions {
     /// Counted from the newest, modulo their number.
     pub(crate) point: usize,
-    pub(crate) whose: AskedWhose,
+    pub(crate) sessions: SessionChoice,
     pub(crate) exact: bool,
     pub(crate) take_ambiguous: bool,
     pub(crate) paths: Vec<&'static str>,
@@ -82,24 +75,24 @@ pub(crate) struct Asked {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum AskedWhose {
-    ThePoints,
+pub(crate) enum SessionChoice {
+    OfPoint,
     Only(&'static str),
     AllAgents,
 }
 
-/// Something done to one path.
+/// An edit of one path.
 #[derive(Debug, Clone)]
-pub(crate) struct Deed {
+pub(crate) struct FileEdit {
     pub(crate) path: &'static str,
-    pub(crate) what: What,
-    /// In no other deed of the run.
+    pub(crate) kind: EditKind,
+    /// Unique in the run.
     pub(crate) fresh: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum What {
-    /// A new text, whatever stood there.
+pub(crate) enum EditKind {
+    /// A new text, whatever was there.
     Text,
     /// One section of a text gets a new value.
     Section(u32),
@@ -117,20 +110,20 @@ pub(crate) enum What {
 
 impl Step {
     pub(crate) fn changes_scope(&self) -> bool {
-        let ignores = |deed: &Deed| matches!(deed.what, What::Ignore(_));
+        let ignores = |edit: &FileEdit| matches!(edit.kind, EditKind::Ignore(_));
         match self {
-            Self::Edit(_, deed) | Self::Quiet(deed) => ignores(deed),
-            Self::Shell(_, deeds) => deeds.iter().any(ignores),
+            Self::Edit(_, edit) | Self::Unreported(edit) => ignores(edit),
+            Self::Shell(_, edits) => edits.iter().any(ignores),
             _ => false,
         }
     }
 }
 
-/// Whether the deed is the edit tool's, which changes one file, or anybody else's.
+/// The edit tool changes one file and cannot make folders or move files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum Editor {
     EditTool,
-    Anybody,
+    Other,
 }
 
 /// Splitmix64.
@@ -158,14 +151,14 @@ impl Dice {
     }
 }
 
-/// What a run is mostly about.
+/// The focus of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Theme {
-    /// Several hands in the sections of few texts.
+    /// Several authors in the sections of few texts.
     Texts,
-    /// Everything that can stand at a path.
+    /// All kinds of files, links and folders.
     Kinds,
-    /// What comes into scope and leaves it.
+    /// Paths that enter and leave the scope.
     Scope,
 }
 
@@ -187,11 +180,11 @@ pub(crate) fn draw(seed: u64) -> Vec<Step> {
 struct Draw {
     dice: Dice,
     theme: Theme,
-    /// Somebody cleans up all the time.
+    /// Whether clean-ups are frequent.
     tidy: bool,
-    /// Ends of calls are told late, or never.
+    /// Whether ends of calls are reported late or never.
     careless: bool,
-    /// A run keeps to a few paths, so that several hands meet on them.
+    /// Few, so that several authors edit the same ones.
     paths: Vec<&'static str>,
     fresh: u32,
 }
@@ -202,12 +195,16 @@ impl Draw {
         if self.theme == Theme::Texts {
             for path in self.paths.clone() {
                 self.fresh += 1;
-                steps.push(Step::Quiet(Deed { path, what: What::Text, fresh: self.fresh }));
+                steps.push(Step::Unreported(FileEdit {
+                    path,
+                    kind: EditKind::Text,
+                    fresh: self.fresh,
+                }));
             }
         }
         for _ in 0..self.dice.below(6) {
-            let deed = self.deed();
-            steps.push(Step::Quiet(deed));
+            let edit = self.edit();
+            steps.push(Step::Unreported(edit));
         }
         steps.push(if self.dice.one_in(3) { Step::Checkpoint } else { Step::Prompt("s1") });
         if self.dice.one_in(4) {
@@ -215,9 +212,9 @@ impl Draw {
         }
         for _ in 0..8 + self.dice.below(32) {
             let step = self.step();
-            let takes_back = matches!(step, Step::Rewind(_));
+            let is_rewind = matches!(step, Step::Rewind(_));
             steps.push(step);
-            if takes_back && self.dice.one_in(3) {
+            if is_rewind && self.dice.one_in(3) {
                 if self.dice.one_in(4) {
                     steps.push(Step::Reopen);
                 }
@@ -244,12 +241,12 @@ impl Draw {
             };
         }
         match self.dice.below(100) {
-            0..23 => Step::Edit(session, self.deed()),
+            0..23 => Step::Edit(session, self.edit()),
             23..36 => {
-                let deeds = (0..=self.dice.below(3)).map(|_| self.deed()).collect();
-                Step::Shell(session, deeds)
+                let edits = (0..=self.dice.below(3)).map(|_| self.edit()).collect();
+                Step::Shell(session, edits)
             }
-            36..52 => Step::Quiet(self.quiet_deed()),
+            36..52 => Step::Unreported(self.unreported_edit()),
             52..60 => Step::Prompt(session),
             60..65 => Step::TurnEnd(session),
             65..67 => Step::OpenShell(session),
@@ -260,7 +257,7 @@ impl Draw {
             76..79 => Step::Checkpoint,
             79 => Step::LookAround,
             80 => Step::Reopen,
-            81..92 => Step::Rewind(self.asked()),
+            81..92 => Step::Rewind(self.options()),
             92..95 => Step::Undo { exact: self.dice.one_in(6) },
             95..97 => Step::Redo,
             97 => Step::Pin(self.dice.below(1000)),
@@ -269,7 +266,7 @@ impl Draw {
     }
 
     fn closing(&mut self, session: &'static str) -> Step {
-        let endings = [Ending::Done, Ending::Done, Ending::Failed, Ending::Background];
+        let endings = [Outcome::Done, Outcome::Done, Outcome::Failed, Outcome::Background];
         Step::Close(session, self.dice.pick(&endings))
     }
 
@@ -281,11 +278,11 @@ impl Draw {
         }
     }
 
-    fn asked(&mut self) -> Asked {
-        let whose = match self.dice.below(6) {
-            0 => AskedWhose::AllAgents,
-            1 => AskedWhose::Only(self.dice.pick(&SESSIONS)),
-            _ => AskedWhose::ThePoints,
+    fn options(&mut self) -> RewindOptions {
+        let sessions = match self.dice.below(6) {
+            0 => SessionChoice::AllAgents,
+            1 => SessionChoice::Only(self.dice.pick(&SESSIONS)),
+            _ => SessionChoice::OfPoint,
         };
         let mut paths = Vec::new();
         if self.dice.one_in(5) {
@@ -293,9 +290,9 @@ impl Draw {
                 paths.push(self.dice.pick(&FILTERS));
             }
         }
-        Asked {
+        RewindOptions {
             point: self.dice.below(1000),
-            whose,
+            sessions,
             exact: self.dice.one_in(6),
             take_ambiguous: self.dice.one_in(5),
             paths,
@@ -303,39 +300,39 @@ impl Draw {
         }
     }
 
-    /// One that nobody tells of is often a way back: a stash, a switch of branches, an editor's undo.
-    fn quiet_deed(&mut self) -> Deed {
-        let deed = self.deed();
-        if deed.path == IGNORE_FILE || !self.dice.one_in(3) {
-            return deed;
+    /// Often restores an earlier version, like a stash, a branch switch or an editor's undo.
+    fn unreported_edit(&mut self) -> FileEdit {
+        let edit = self.edit();
+        if edit.path == IGNORE_FILE || !self.dice.one_in(3) {
+            return edit;
         }
-        Deed { what: What::Earlier(self.dice.below(100)), ..deed }
+        FileEdit { kind: EditKind::Earlier(self.dice.below(100)), ..edit }
     }
 
-    fn deed(&mut self) -> Deed {
+    fn edit(&mut self) -> FileEdit {
         self.fresh += 1;
         let fresh = self.fresh;
         if self.theme == Theme::Scope && self.dice.one_in(5) {
             let text = self.dice.below(IGNORE_TEXTS.len());
-            let what = if self.dice.one_in(8) { What::Remove } else { What::Ignore(text) };
-            return Deed { path: IGNORE_FILE, what, fresh };
+            let kind = if self.dice.one_in(8) { EditKind::Remove } else { EditKind::Ignore(text) };
+            return FileEdit { path: IGNORE_FILE, kind, fresh };
         }
         let path = self.dice.pick(&self.paths.clone());
-        let section = What::Section(self.dice.below(SECTIONS as usize) as u32);
-        let what = match self.dice.below(40) {
+        let section = EditKind::Section(self.dice.below(SECTIONS as usize) as u32);
+        let kind = match self.dice.below(40) {
             _ if self.theme == Theme::Texts && !self.dice.one_in(4) => section,
-            0..6 => What::Text,
+            0..6 => EditKind::Text,
             6..16 => section,
-            16..21 => What::Earlier(self.dice.below(100)),
-            21..24 => What::Binary,
-            24 => What::Empty,
-            25..28 => What::Link(self.dice.below(LINK_TARGETS.len())),
-            28..30 => What::Folder,
-            30..34 => What::Mode(self.dice.below(100)),
-            34..38 => What::Remove,
-            _ => What::MoveTo(self.dice.pick(&self.paths.clone())),
+            16..21 => EditKind::Earlier(self.dice.below(100)),
+            21..24 => EditKind::Binary,
+            24 => EditKind::Empty,
+            25..28 => EditKind::Link(self.dice.below(LINK_TARGETS.len())),
+            28..30 => EditKind::Folder,
+            30..34 => EditKind::Mode(self.dice.below(100)),
+            34..38 => EditKind::Remove,
+            _ => EditKind::MoveTo(self.dice.pick(&self.paths.clone())),
         };
-        Deed { path, what, fresh }
+        FileEdit { path, kind, fresh }
     }
 }
 
@@ -347,71 +344,78 @@ pub(crate) type Past = BTreeMap<String, Vec<Vec<u8>>>;
 /// Whether the edit tool can be used on a path: it is neither a link nor a folder nor below a link.
 pub(crate) fn can_be_edited(sandbox: &Sandbox, path: &str) -> bool {
     let plain = fs::symlink_metadata(sandbox.at(path)).map_or(true, |metadata| metadata.is_file());
-    plain && stands_in_folders(sandbox, path)
+    plain && has_no_file_above(sandbox, path)
 }
 
-fn stands_in_folders(sandbox: &Sandbox, path: &str) -> bool {
+fn has_no_file_above(sandbox: &Sandbox, path: &str) -> bool {
     let above = Path::new(path).ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     let mut above = above.map(|folder| fs::symlink_metadata(sandbox.root().join(folder)));
     above.all(|metadata| metadata.map_or(true, |metadata| metadata.is_dir()))
 }
 
-/// Does it, unless it makes no sense where things stand.
-pub(crate) fn act(sandbox: &Sandbox, deed: &Deed, by: By, past: &Past) {
-    let Deed { path, what, fresh } = *deed;
+/// Applies the edit, unless the tree does not allow it.
+pub(crate) fn act(sandbox: &Sandbox, edit: &FileEdit, editor: Editor, past: &Past) {
+    let FileEdit { path, kind, fresh } = *edit;
     let here = fs::symlink_metadata(sandbox.at(path)).ok();
     let is_file = here.as_ref().is_some_and(fs::Metadata::is_file);
     let is_folder = here.as_ref().is_some_and(fs::Metadata::is_dir);
-    if !stands_in_folders(sandbox, path) || (by == By::EditTool && is_folder) {
+    if !has_no_file_above(sandbox, path) || (editor == Editor::EditTool && is_folder) {
         return;
     }
-    match what {
-        What::Text => put(sandbox, path, text(fresh)),
-        What::Section(section) => {
+    match kind {
+        EditKind::Text => put(sandbox, path, text(fresh)),
+        EditKind::Section(section) => {
             let old = if is_file { fs::read(sandbox.at(path)).ok() } else { None };
             let changed = old.and_then(|old| with_section(&old, section, fresh));
             put(sandbox, path, changed.unwrap_or_else(|| text(fresh)));
         }
-        What::Earlier(which) => {
+        EditKind::Earlier(which) => {
             let had = past.get(path).map(Vec::as_slice).unwrap_or_default();
             let bytes = if had.is_empty() { text(fresh) } else { had[which % had.len()].clone() };
             put(sandbox, path, bytes);
         }
-        What::Binary => put(sandbox, path, [b"\0binary".as_slice(), &fresh.to_le_bytes()].concat()),
-        What::Empty => put(sandbox, path, Vec::new()),
-        What::Ignore(which) => put(sandbox, path, IGNORE_TEXTS[which].as_bytes().to_vec()),
-        What::Link(target) => {
+        EditKind::Binary => {
+            put(sandbox, path, [b"\0binary".as_slice(), &fresh.to_le_bytes()].concat())
+        }
+        EditKind::Empty => put(sandbox, path, Vec::new()),
+        EditKind::Ignore(which) => put(sandbox, path, IGNORE_TEXTS[which].as_bytes().to_vec()),
+        EditKind::Link(target) => {
             clear(sandbox, path);
             make_folders(sandbox, path);
             symlink(LINK_TARGETS[target], sandbox.at(path)).expect("a link is made");
         }
-        What::Folder if by == By::Anybody && !is_folder => {
+        EditKind::Folder if editor == Editor::Other && !is_folder => {
             clear(sandbox, path);
             make_folders(sandbox, &format!("{path}/within"));
         }
-        What::Mode(which) if is_file => {
+        EditKind::Mode(which) if is_file => {
             sandbox.set_mode(path, FILE_MODES[which % FILE_MODES.len()]);
         }
-        What::Mode(which) if is_folder => {
+        EditKind::Mode(which) if is_folder => {
             sandbox.set_mode(path, FOLDER_MODES[which % FOLDER_MODES.len()]);
         }
-        What::Remove => clear(sandbox, path),
-        What::MoveTo(to)
-            if by == By::Anybody && is_file && to != path && stands_in_folders(sandbox, to) =>
+        EditKind::Remove => clear(sandbox, path),
+        EditKind::MoveTo(to)
+            if editor == Editor::Other
+                && is_file
+                && to != path
+                && has_no_file_above(sandbox, to) =>
         {
             let bytes = fs::read(sandbox.at(path)).expect("it is a file");
             clear(sandbox, path);
             put(sandbox, to, bytes);
         }
-        What::Folder | What::Mode(_) | What::MoveTo(_) => {}
+        EditKind::Folder | EditKind::Mode(_) | EditKind::MoveTo(_) => {}
     }
 }
 
-/// Removes whatever stands there.
+/// Removes the file, link or folder at the path.
 fn clear(sandbox: &Sandbox, path: &str) {
     match fs::symlink_metadata(sandbox.at(path)) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(sandbox.at(path)).expect("it goes"),
-        Ok(_) => fs::remove_file(sandbox.at(path)).expect("it goes"),
+        Ok(metadata) if metadata.is_dir() => {
+            fs::remove_dir_all(sandbox.at(path)).expect("it can be removed")
+        }
+        Ok(_) => fs::remove_file(sandbox.at(path)).expect("it can be removed"),
         Err(_) => {}
     }
 }
@@ -437,7 +441,7 @@ fn make_folders(sandbox: &Sandbox, path: &str) {
     }
 }
 
-/// Sections of one line each, so far apart that a merge never touches two of them for one.
+/// Sections of one line each, far enough apart that a merge never joins two of them.
 fn text(id: u32) -> Vec<u8> {
     let section = |i| {
         let frame: String =

@@ -18,11 +18,11 @@ fn uncertain() -> (Sandbox, PointId) {
 }
 
 #[test]
-fn of_what_is_not_certain_only_the_missing_comes_back() {
+fn of_unclear_changes_only_missing_files_are_restored() {
     let (mut sandbox, point) = uncertain();
     let reason = "it is not certain who wrote it; --ambiguous take takes it back";
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         [
             "not all".to_owned(),
             "restored gone.txt".to_owned(),
@@ -36,12 +36,12 @@ fn of_what_is_not_certain_only_the_missing_comes_back() {
 }
 
 #[test]
-fn what_is_not_certain_is_taken_back_if_asked() {
+fn unclear_changes_are_taken_back_on_request() {
     let (mut sandbox, point) = uncertain();
     let take = RewindRequest { ambiguous: AmbiguousPolicy::Take, ..request(point) };
     let receipt = sandbox.rewind(&take).unwrap();
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         ["success", "restored a.txt", "restored gone.txt", "deleted made.txt"]
     );
     assert_eq!(sandbox.read("a.txt"), "one\n");
@@ -49,7 +49,7 @@ fn what_is_not_certain_is_taken_back_if_asked() {
 
 /// Of what two sessions may have written, the one alone takes back nothing; both together all.
 #[test]
-fn what_no_other_session_may_have_written_is_taken_back_as_their_own() {
+fn unclear_changes_of_only_the_chosen_sessions_are_taken_back() {
     for (chosen, text) in [(&["s"][..], "both\n"), (&["s", "t"], "one\n")] {
         let mut sandbox = Sandbox::in_memory();
         sandbox.write("a.txt", "one\n");
@@ -75,7 +75,7 @@ fn what_no_other_session_may_have_written_is_taken_back_as_their_own() {
 }
 
 #[test]
-fn what_was_not_kept_is_listed_and_left() {
+fn uncaptured_contents_are_listed_and_left() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.workspace.limits.edit_capture_max = 4;
     let point = sandbox.prompt("s", "go");
@@ -85,7 +85,7 @@ fn what_was_not_kept_is_listed_and_left() {
     sandbox.agent_writes("s", "a.txt", "b");
     sandbox.turn_end("s");
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         [
             "not all",
             "restored a.txt",
@@ -96,7 +96,7 @@ fn what_was_not_kept_is_listed_and_left() {
 }
 
 #[test]
-fn what_stands_there_and_cannot_be_kept_goes_only_on_the_users_word() {
+fn contents_that_cannot_be_saved_are_overwritten_only_on_request() {
     let (mut sandbox, point) = begun("one\n");
     sandbox.agent_writes("s", "a.txt", "two\n");
     sandbox.turn_end("s");
@@ -104,19 +104,19 @@ fn what_stands_there_and_cannot_be_kept_goes_only_on_the_users_word() {
     let made = std::process::Command::new("mkfifo").arg(sandbox.at("a.txt")).status().unwrap();
     assert!(made.success());
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         ["not all", "conflict a.txt: it was changed since"]
     );
     let exact = RewindRequest { exactness: Exactness::Exact, ..request(point) };
     let receipt = sandbox.rewind(&exact).unwrap();
     let reason =
         "what stands there now could not be kept (not a regular file); --discard PATH gives it up";
-    assert_eq!(said(&receipt), ["not all", &format!("not captured a.txt: {reason}")]);
+    assert_eq!(report(&receipt), ["not all", &format!("not captured a.txt: {reason}")]);
     let other = BTreeSet::from([path("other.txt")]);
     let receipt = sandbox.rewind(&RewindRequest { discard: other, ..exact.clone() }).unwrap();
     assert!(!receipt.changed_something(), "another path was given up");
     let discard = BTreeSet::from([path("a.txt")]);
     let receipt = sandbox.rewind(&RewindRequest { discard, ..exact }).unwrap();
-    assert_eq!(said(&receipt), ["success", "restored a.txt"]);
+    assert_eq!(report(&receipt), ["success", "restored a.txt"]);
     assert_eq!(sandbox.read("a.txt"), "one\n");
 }

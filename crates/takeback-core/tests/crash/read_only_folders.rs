@@ -1,9 +1,9 @@
-//! A rewind in folders that their owner may not write to, stopped anywhere: they are unlocked for it,
-//! and have their modes again after the recovery.
+//! A rewind in read-only folders, stopped anywhere: they are unlocked for it and have their modes again
+//! after the recovery.
 
 use takeback_testkit::Sandbox;
 
-use crate::{Abilities, Listed, after_a_crash, assert_intact, assert_same, stopped};
+use crate::{Abilities, PointTree, after_a_crash, assert_intact, assert_same, stopped};
 
 const FOLDERS: [&str; 4] = ["locked", "locked/deep", "opened", "made"];
 
@@ -30,7 +30,7 @@ fn damage(sandbox: &Sandbox) {
     }
 }
 
-/// So that everything in them can be removed.
+/// Lets everything in them be removed.
 fn unlock(sandbox: &Sandbox) {
     for folder in FOLDERS.into_iter().filter(|folder| sandbox.exists(folder)) {
         sandbox.set_mode(folder, 0o755);
@@ -38,11 +38,11 @@ fn unlock(sandbox: &Sandbox) {
 }
 
 #[test]
-fn locked_folders_are_locked_again() {
+fn read_only_folders_have_their_modes_again() {
     let mut sandbox = Sandbox::new();
     lay_out(&sandbox);
     let point = sandbox.prompt("s", "go");
-    let listed = [Listed { point, tree: sandbox.tree() }];
+    let listed = [PointTree { point, tree: sandbox.tree() }];
     sandbox.agent_runs("s", "chmod -R u+w .; …", damage);
     sandbox.turn_end("s");
     let damaged = sandbox.tree();

@@ -1,4 +1,4 @@
-//! What a rewind leaves alone: people's work, other sessions', the repository, everything outside.
+//! What a rewind does not touch: work of users and other sessions, the repository, files outside.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,12 +11,12 @@ use takeback_store::PointId;
 use takeback_testkit::{Sandbox, Thing, tree};
 
 use crate::recording::settle;
-use crate::shown::said;
+use crate::text::report;
 
 const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
 
-/// Somebody writes to the workspace; the agent of session `s` does it too, before and after.
-fn with_somebody_at_work(somebody: impl Fn(&mut Sandbox, &str, &str)) -> Sandbox {
+/// `other` writes to the same files as the agent of session `s`, whose work is then taken back.
+fn rewound_beside(other: impl Fn(&mut Sandbox, &str, &str)) -> Sandbox {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("beside.txt", LINES);
     sandbox.write("over.txt", LINES);
@@ -26,14 +26,14 @@ fn with_somebody_at_work(somebody: impl Fn(&mut Sandbox, &str, &str)) -> Sandbox
     sandbox.agent_writes("s", "over.txt", LINES.replace('2', "agent"));
     sandbox.agent_writes("s", "made.txt", "by the agent\n");
     sandbox.agent_writes("s", "agents.txt", "by the agent\n");
-    somebody(&mut sandbox, "beside.txt", &LINES.replace('2', "agent").replace('8', "theirs"));
-    somebody(&mut sandbox, "over.txt", &LINES.replace('2', "theirs"));
-    somebody(&mut sandbox, "made.txt", "by the agent\nand by them\n");
-    somebody(&mut sandbox, "theirs.txt", "theirs\n");
-    somebody(&mut sandbox, "new.txt", "theirs\n");
+    other(&mut sandbox, "beside.txt", &LINES.replace('2', "agent").replace('8', "theirs"));
+    other(&mut sandbox, "over.txt", &LINES.replace('2', "theirs"));
+    other(&mut sandbox, "made.txt", "by the agent\nand by them\n");
+    other(&mut sandbox, "theirs.txt", "theirs\n");
+    other(&mut sandbox, "new.txt", "theirs\n");
     sandbox.turn_end("s");
     let receipt = sandbox.rewind_to(point);
-    let lines = said(&receipt);
+    let lines = report(&receipt);
     for expected in [
         "deleted agents.txt",
         "merged beside.txt",
@@ -55,17 +55,16 @@ fn assert_their_work_is_there(sandbox: &Sandbox) {
 }
 
 #[test]
-fn a_persons_work_survives() {
-    let sandbox = with_somebody_at_work(|sandbox, path, text| sandbox.write(path, text));
+fn a_users_work_survives() {
+    let sandbox = rewound_beside(|sandbox, path, text| sandbox.write(path, text));
     assert_their_work_is_there(&sandbox);
 }
 
 #[test]
 fn another_sessions_work_survives() {
-    let sandbox =
-        with_somebody_at_work(|sandbox, path, text| sandbox.agent_writes("other", path, text));
+    let sandbox = rewound_beside(|sandbox, path, text| sandbox.agent_writes("other", path, text));
     assert_their_work_is_there(&sandbox);
-    let sandbox = with_somebody_at_work(|sandbox, path, text| {
+    let sandbox = rewound_beside(|sandbox, path, text| {
         sandbox.agent_runs("other", "sh", |sandbox| sandbox.write(path, text));
     });
     assert_their_work_is_there(&sandbox);
@@ -111,7 +110,7 @@ fn the_users_repository_is_not_touched() {
 }
 
 #[test]
-fn a_commit_by_the_agent_stays_while_its_files_go_back() {
+fn a_commit_by_the_agent_stays_while_its_files_are_restored() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write(".git/refs/heads/main", "before\n");
     sandbox.write("a.txt", "one\n");
@@ -121,7 +120,7 @@ fn a_commit_by_the_agent_stays_while_its_files_go_back() {
         sandbox.write(".git/refs/heads/main", "after\n");
     });
     sandbox.turn_end("s");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
     assert_eq!(sandbox.read(".git/refs/heads/main"), "after\n");
 }
 
@@ -170,13 +169,13 @@ fn with_an_edit_outside() -> (Sandbox, PathBuf, PointId) {
 }
 
 #[test]
-fn files_outside_are_written_only_on_the_users_word() {
+fn outside_files_are_written_only_on_request() {
     let (mut sandbox, outside, point) = with_an_edit_outside();
     let after = tree(&outside);
     let at = outside.to_str().unwrap();
     let reason = "outside the workspace; --outside takes it back too";
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         [
             "success".to_owned(),
             "restored in.txt".to_owned(),
@@ -188,7 +187,7 @@ fn files_outside_are_written_only_on_the_users_word() {
 
     let request = RewindRequest { outside: true, ..RewindRequest::new(Target::Point(point)) };
     assert_eq!(
-        said(&sandbox.rewind(&request).unwrap()),
+        report(&sandbox.rewind(&request).unwrap()),
         ["success".to_owned(), format!("restored {at}/a.txt"), format!("deleted {at}/made.txt"),]
     );
     let before = Thing::File { bytes: b"before\n".to_vec(), mode: 0o644 };
@@ -199,7 +198,7 @@ fn files_outside_are_written_only_on_the_users_word() {
 }
 
 #[test]
-fn folders_the_agent_made_outside_go_and_come_with_their_files() {
+fn outside_folders_are_deleted_and_restored_with_their_files() {
     let mut sandbox = Sandbox::in_memory();
     let outside = fs::canonicalize(sandbox.outside()).unwrap().join("elsewhere");
     fs::create_dir(&outside).unwrap();
@@ -217,7 +216,7 @@ fn folders_the_agent_made_outside_go_and_come_with_their_files() {
 }
 
 #[test]
-fn a_file_that_was_outside_already_is_never_deleted() {
+fn an_existing_outside_file_is_never_deleted() {
     let (mut sandbox, outside, point) = with_an_edit_outside();
     let everything = RewindRequest {
         outside: true,
@@ -230,7 +229,7 @@ fn a_file_that_was_outside_already_is_never_deleted() {
 }
 
 #[test]
-fn nothing_is_written_through_a_link_that_took_a_folders_place() {
+fn nothing_is_written_through_a_link_that_replaced_a_folder() {
     for by_the_agent in [true, false] {
         let mut sandbox = Sandbox::in_memory();
         let outside = sandbox.outside().join("elsewhere");

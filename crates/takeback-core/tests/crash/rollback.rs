@@ -1,5 +1,5 @@
-//! A step that is saved, a rollback of state and files, and its undo, stopped anywhere: afterwards
-//! both stand where they stood, or both where they were to.
+//! A saved step, a rollback of state and files, and its undo, stopped anywhere: afterwards both are as
+//! before, or both are changed.
 
 use std::cell::Cell;
 
@@ -30,7 +30,7 @@ fn save(sandbox: &mut Sandbox, step: u32) {
         time: Timestamp(i64::from(step)),
         status: Status::Success,
         error: None,
-        // Long enough to lie in nodes of its own.
+        // Long enough for nodes of its own.
         values: &Values {
             state: json!({ "at": step, "text": "x".repeat(5000) }),
             ..Values::default()
@@ -70,7 +70,7 @@ fn undo(sandbox: &mut Sandbox) {
     sandbox.undo();
 }
 
-/// The files, and where the state stands.
+/// The files and the current state.
 fn both(sandbox: &Sandbox) -> (Tree, Value) {
     let states = sandbox.another_process().states;
     assert_eq!(states.check().unwrap(), Vec::<String>::new());
@@ -104,26 +104,25 @@ fn at_every_point(begun: &SandboxImage, work: fn(&mut Sandbox)) {
 }
 
 #[test]
-fn a_rollback() {
+fn a_rollback_moves_state_and_files_together() {
     at_every_point(&three_steps(), roll_back);
 }
 
 #[test]
-fn the_undo_of_a_rollback() {
+fn an_undone_rollback_moves_state_and_files_together() {
     let mut sandbox = three_steps().thaw();
     roll_back(&mut sandbox);
     at_every_point(&sandbox.freeze(), undo);
 }
 
-/// Whoever edits between the crash and the recovery keeps that edit, and state and files still go
-/// together.
+/// State and files still change together.
 #[test]
-fn a_rollback_and_then_somebody_edits() {
-    and_then_somebody_edits(&three_steps());
+fn an_edit_before_the_recovery_of_a_rollback_is_kept() {
+    edit_before_the_recovery(&three_steps());
 }
 
 #[test]
-fn a_rollback_of_one_file_and_then_somebody_edits_it() {
+fn an_edit_of_the_only_file_before_the_recovery_is_kept() {
     let mut sandbox = Sandbox::new();
     sandbox.prompt("s", "go");
     for step in 1..=3_u32 {
@@ -131,10 +130,10 @@ fn a_rollback_of_one_file_and_then_somebody_edits_it() {
         save(&mut sandbox, step);
     }
     sandbox.turn_end("s");
-    and_then_somebody_edits(&sandbox.freeze());
+    edit_before_the_recovery(&sandbox.freeze());
 }
 
-fn and_then_somebody_edits(begun: &SandboxImage) {
+fn edit_before_the_recovery(begun: &SandboxImage) {
     let before = both(&begun.thaw());
     let mut after = begun.thaw();
     roll_back(&mut after);
@@ -164,9 +163,9 @@ fn and_then_somebody_edits(begun: &SandboxImage) {
     }
 }
 
-/// Somebody saves while it runs, so that nothing at all is to be done, and then it is stopped too.
+/// A user saves while it runs, so nothing must change, and then it is stopped too.
 #[test]
-fn a_rollback_in_whose_way_somebody_comes() {
+fn an_edit_during_a_rollback_makes_it_change_nothing() {
     let begun = three_steps();
     let before = both(&begun.thaw());
     for n in 1.. {
@@ -199,7 +198,7 @@ fn a_rollback_in_whose_way_somebody_comes() {
 }
 
 #[test]
-fn a_step_that_is_saved() {
+fn a_stopped_save_of_a_step_can_be_repeated() {
     let begun = {
         let mut sandbox = three_steps().thaw();
         sandbox.agent_writes("s", "a.txt", "4\n");

@@ -1,4 +1,4 @@
-//! Contents that the store has lost: the rest of a rewind is done, and what is missing is named.
+//! Contents that the store has lost: the rest of a rewind is done, and missing contents are listed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,9 +10,9 @@ use takeback_core::rewind::{RewindError, RewindRequest, Target, preview, rewind}
 use takeback_store::Digest;
 use takeback_testkit::Sandbox;
 
-use crate::shown::said;
+use crate::text::report;
 
-/// Where contents lie, asked of the database itself.
+/// The segment, offset and length of contents, read from the database.
 fn location(sandbox: &Sandbox, contents: &str) -> (std::path::PathBuf, u64, u64) {
     let store = &sandbox.workspace.store_dir;
     let db = rusqlite::Connection::open(store.join("timeline.db")).unwrap();
@@ -67,9 +67,9 @@ fn one_flipped_bit_costs_one_file() {
     let before = sandbox.tree();
     spoil(&mut sandbox, &contents(17));
     let receipt = sandbox.rewind_to(point);
-    let told = said(&receipt);
-    assert_eq!(told.first().map(String::as_str), Some("not all"));
-    assert_eq!(told.last().map(String::as_str), Some(MISSING), "{told:?}");
+    let lines = report(&receipt);
+    assert_eq!(lines.first().map(String::as_str), Some("not all"));
+    assert_eq!(lines.last().map(String::as_str), Some(MISSING), "{lines:?}");
     assert_eq!((receipt.restored_files.len(), receipt.deleted_files.len()), (49, 1));
     for number in 0..50 {
         let kept = format!("agent {number}\n");
@@ -77,7 +77,7 @@ fn one_flipped_bit_costs_one_file() {
         assert_eq!(sandbox.read(&format!("src/{number:02}.txt")), expected);
     }
     sandbox.reopen();
-    assert_eq!(said(&sandbox.undo())[0], "success");
+    assert_eq!(report(&sandbox.undo())[0], "success");
     assert_eq!(sandbox.tree(), before);
     let redone = sandbox.redo();
     assert_eq!((redone.success, redone.restored_files.len()), (true, 49), "what was done of it");
@@ -85,26 +85,26 @@ fn one_flipped_bit_costs_one_file() {
 }
 
 #[test]
-fn a_preview_of_little_names_it_and_may_be_agreed_to() {
+fn a_small_preview_lists_the_damage_and_can_be_applied() {
     let (mut sandbox, point) = fifty_files();
     spoil(&mut sandbox, &contents(17));
     let request = RewindRequest::new(Target::Point(point));
     let shown = preview(&mut sandbox.workspace, &request).unwrap();
-    assert_eq!(said(&shown.receipt()).last().map(String::as_str), Some(MISSING));
+    assert_eq!(report(&shown.receipt()).last().map(String::as_str), Some(MISSING));
     let receipt = rewind(&mut sandbox.workspace, &request, Some(&shown)).unwrap();
     assert_eq!(receipt.restored_files.len(), 49);
 }
 
-/// What is found damaged only after somebody agreed is left as it is; nothing else is done than
-/// what was shown.
+/// Contents found damaged only after the preview are left; nothing else is done than what the preview
+/// showed.
 #[test]
-fn what_is_lost_after_the_preview_is_left_and_named() {
+fn contents_lost_after_the_preview_are_left_and_listed() {
     let (mut sandbox, point) = fifty_files();
     let request = RewindRequest::new(Target::Point(point));
     let shown = preview(&mut sandbox.workspace, &request).unwrap();
     spoil(&mut sandbox, &contents(17));
     let receipt = rewind(&mut sandbox.workspace, &request, Some(&shown)).unwrap();
-    assert_eq!(said(&receipt).last().map(String::as_str), Some(MISSING));
+    assert_eq!(report(&receipt).last().map(String::as_str), Some(MISSING));
     sandbox.undo();
     sandbox.write("src/03.txt", "saved meanwhile\n");
     let refused = rewind(&mut sandbox.workspace, &request, Some(&shown));
@@ -112,7 +112,7 @@ fn what_is_lost_after_the_preview_is_left_and_named() {
 }
 
 #[test]
-fn a_lost_segment_costs_what_was_in_it() {
+fn a_lost_segment_costs_only_its_own_files() {
     let (mut sandbox, point) = fifty_files();
     let (pack, _, _) = location(&sandbox, &contents(1));
     fs::remove_file(pack).unwrap();
@@ -130,7 +130,7 @@ fn a_lost_segment_costs_what_was_in_it() {
 
 /// To take out only the agent's lines, three contents are read.
 #[test]
-fn a_merge_whose_contents_are_lost_is_one_file_less() {
+fn a_merge_with_lost_contents_costs_one_file() {
     let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n7\n8\n{last}\n");
     let mut sandbox = Sandbox::new();
     for name in ["a.txt", "b.txt"] {
@@ -149,8 +149,8 @@ fn a_merge_whose_contents_are_lost_is_one_file_less() {
     let request = RewindRequest::new(Target::Point(point));
     let shown = preview(&mut sandbox.workspace, &request).unwrap();
     let expected = ["not all", "merged b.txt", "not captured a.txt: damaged in the store"];
-    assert_eq!(said(&shown.receipt()), expected);
-    assert_eq!(said(&sandbox.rewind_to(point)), expected);
+    assert_eq!(report(&shown.receipt()), expected);
+    assert_eq!(report(&sandbox.rewind_to(point)), expected);
     assert_eq!(sandbox.read("a.txt"), lines("agent a.txt", "mine"));
     assert_eq!(sandbox.read("b.txt"), lines("b.txt", "mine"));
 }
@@ -185,7 +185,7 @@ fn a_folder_in_the_place_of_a_lost_file_stays() {
 }
 
 #[test]
-fn an_export_goes_on_without_what_is_lost() {
+fn an_export_leaves_out_lost_contents() {
     let (mut sandbox, _) = fifty_files();
     spoil(&mut sandbox, &contents(17));
     let options =

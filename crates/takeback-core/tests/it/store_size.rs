@@ -1,4 +1,4 @@
-//! A store stays within its limit: which points go for it, and what no limit touches.
+//! A store stays within its size limit: which points are dropped for it, and which never are.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,7 @@ pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     .collect()
 }
 
-/// A prompt before which 100 KB stood in `<session>.bin`, and after which others do.
+/// A prompt after which the agent writes 100 KB of new contents into `<session>.bin`.
 fn turn(sandbox: &mut Sandbox, session: &str, number: u64) -> PointId {
     let point = sandbox.prompt(session, &format!("{session} {number}"));
     let seed = number * 1000 + session.bytes().map(u64::from).sum::<u64>();
@@ -46,7 +46,7 @@ fn clean(sandbox: &mut Sandbox, max_bytes: u64) -> CleanUpReport {
     let would = would_drop(&sandbox.workspace, &policy, Clock::Trusted).unwrap();
     let done = clean_up(&mut sandbox.workspace, &policy, Occasion::AtStart, Clock::Trusted);
     let done = done.expect("it cleans up");
-    assert_eq!(would.points.len(), done.points, "a dry run tells what goes");
+    assert_eq!(would.points.len(), done.points, "a dry run lists what is dropped");
     assert_eq!(sandbox.workspace.store.check().unwrap(), Vec::<String>::new());
     done
 }
@@ -58,7 +58,7 @@ fn listed(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
-fn the_oldest_points_go_until_the_store_fits() {
+fn the_oldest_points_are_dropped_until_the_store_fits() {
     let mut sandbox = Sandbox::new();
     let points: Vec<PointId> = (0..20).map(|number| turn(&mut sandbox, "s", number)).collect();
     let full = store_bytes(&sandbox.workspace);
@@ -68,7 +68,7 @@ fn the_oldest_points_go_until_the_store_fits() {
 
     let done = clean(&mut sandbox, 1500 * KB);
     let left = store_bytes(&sandbox.workspace);
-    assert!(left <= 1500 * KB && left > 1200 * KB, "no more goes than has to: {left}");
+    assert!(left <= 1500 * KB && left > 1200 * KB, "no more is dropped than necessary: {left}");
     assert_eq!(done.over, None);
     assert!(done.freed >= 600 * KB, "{done:?}");
     let kept = listed(&sandbox);
@@ -84,7 +84,7 @@ fn the_oldest_points_go_until_the_store_fits() {
 }
 
 #[test]
-fn sessions_that_are_over_go_before_those_at_work() {
+fn ended_sessions_are_dropped_before_those_at_work() {
     let mut sandbox = Sandbox::new();
     turn(&mut sandbox, "beside", 0);
     turn(&mut sandbox, "works", 0);
@@ -107,9 +107,16 @@ fn sessions_that_are_over_go_before_those_at_work() {
     let done = clean(&mut sandbox, 1100 * KB);
     assert_eq!(done.over, None);
     assert!(works(&sandbox) < 6);
-    assert!(listed(&sandbox).contains(&"over 4".to_owned()), "the newest of each stays longest");
+    assert!(
+        listed(&sandbox).contains(&"over 4".to_owned()),
+        "the newest point of each session stays longest"
+    );
     clean(&mut sandbox, 1);
-    assert_eq!(listed(&sandbox), ["beside 0", "works 5"], "what goes on has its newest point");
+    assert_eq!(
+        listed(&sandbox),
+        ["beside 0", "works 5"],
+        "each session that has not ended keeps its newest point"
+    );
 }
 
 /// Each has so few points that nothing else limits them.
@@ -122,7 +129,7 @@ fn many_sessions_of_one_prompt_are_bounded() {
         assert!(point.0 > 0);
         sandbox.agent_writes(&session, "same.bin", noise(number, 100_000));
         sandbox.turn_end(&session);
-        // Nobody says that it ends; nothing is heard of it.
+        // Its end is never reported.
         sandbox.days_pass(1.5);
     }
     let last = turn(&mut sandbox, "now", 0);
@@ -137,7 +144,7 @@ fn many_sessions_of_one_prompt_are_bounded() {
 }
 
 #[test]
-fn what_is_marked_stays_and_is_said_to_be_in_the_way() {
+fn marked_points_stay_and_are_reported() {
     let mut sandbox = Sandbox::new();
     let points: Vec<PointId> = (0..10).map(|number| turn(&mut sandbox, "s", number)).collect();
     mark(&mut sandbox.workspace, points[3], Mark::Pin).unwrap();
@@ -151,14 +158,14 @@ fn what_is_marked_stays_and_is_said_to_be_in_the_way() {
     assert!(over.held.present > 200 * KB && over.held.present < 210 * KB, "{over:?}");
     assert!(over.held.marked > 200 * KB && over.held.marked < 210 * KB, "{over:?}");
 
-    // Recording goes on, and so does going back.
+    // Recording and rewinding still work.
     turn(&mut sandbox, "s", 10);
     assert!(sandbox.rewind_to(points[3]).success);
     assert_eq!(std::fs::read(sandbox.at("s.bin")).unwrap(), noise(2000 + 115, 100_000));
 }
 
 #[test]
-fn a_store_that_is_too_large_is_noticed_but_not_over_and_over() {
+fn a_store_over_its_limit_is_not_cleaned_up_repeatedly() {
     let mut sandbox = Sandbox::new();
     let tight =
         |sandbox: &Sandbox, max| is_over_size_limit(&sandbox.workspace, &policy(max)).unwrap();
@@ -168,14 +175,14 @@ fn a_store_that_is_too_large_is_noticed_but_not_over_and_over() {
     }
     assert!(tight(&sandbox, KB) && !tight(&sandbox, 0) && !tight(&sandbox, 1 << 30));
     assert!(clean(&mut sandbox, KB).over.is_some());
-    assert!(!tight(&sandbox, KB), "nothing can be done about it just now");
+    assert!(!tight(&sandbox, KB), "a clean-up right after it would free nothing");
     sandbox.days_pass(0.1);
     assert!(tight(&sandbox, KB));
 }
 
 /// The safety point of a rewind lives as long as a neighbour, whatever the reason they go for.
 #[test]
-fn a_rewind_goes_with_the_points_beside_it() {
+fn a_rewind_is_dropped_with_its_neighbouring_points() {
     let mut sandbox = Sandbox::new();
     let first = turn(&mut sandbox, "s", 0);
     turn(&mut sandbox, "s", 1);
@@ -199,7 +206,7 @@ fn growth(sandbox: &mut Sandbox, path: &str, contents: &[u8]) -> u64 {
 }
 
 #[test]
-fn a_large_file_changed_in_one_place_costs_a_part_of_it() {
+fn a_large_file_changed_in_one_place_is_stored_in_part() {
     const MB: usize = 1 << 20;
     let mut sandbox = Sandbox::new();
     let mut contents = noise(1, 50 * MB);
@@ -226,7 +233,7 @@ fn a_large_file_changed_in_one_place_costs_a_part_of_it() {
 }
 
 #[test]
-fn a_log_that_grows_costs_its_end() {
+fn a_growing_log_is_stored_in_part() {
     let mut sandbox = Sandbox::new();
     let mut log = String::new();
     let mut grow = |lines: u32| {

@@ -1,4 +1,4 @@
-//! What a rewind, an undo and a redo are to do: decided change by change from the oracle's own log.
+//! What a rewind, an undo and a redo must do, decided change by change from the oracle's own log.
 
 mod roles;
 
@@ -8,21 +8,21 @@ use takeback_store::PointId;
 use takeback_testkit::Thing;
 
 use super::{
-    Ask, Change, Done, Expected, Kind, Look, Oracle, Point, PointKind, Says, Seen, Target, Who,
-    Whose, folders_above, seen,
+    CallNews, Change, Kind, Look, ModelAuthor, Oracle, PathState, Point, PointKind, ReceiptPaths,
+    Request, RewindRecord, Scope, Target, folders_above, state_of,
 };
-use crate::deeds::{parts, whole};
+use crate::steps::{parts, whole};
 
 #[derive(Debug, Clone)]
 struct Plan {
     verdict: Verdict,
     cancels: Vec<usize>,
-    /// Something that is in doubt stays as it is.
+    /// Whether an uncertain change stays as it is.
     unclear: bool,
 }
 
 impl Plan {
-    fn left(verdict: Verdict) -> Self {
+    fn leave(verdict: Verdict) -> Self {
         Self { verdict, cancels: Vec::new(), unclear: false }
     }
 }
@@ -33,12 +33,12 @@ enum Verdict {
     Kept,
     Conflict,
     Ambiguous,
-    Lacking,
+    NotCaptured,
 }
 
 /// What is taken back, in terms of the log.
 enum Aim {
-    Point { at: usize, whose: Whose },
+    Point { at: usize, scope: Scope },
     Exact { at: usize },
     Without { rewind: usize, at: usize },
 }
@@ -46,18 +46,18 @@ enum Aim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Take,
-    Perhaps,
+    Ambiguous,
     Other,
-    /// A rewind that stands, a first sight, or a return.
-    Nobody,
+    /// A rewind that still has its effect, a first sighting, or a return.
+    Neutral,
 }
 
-/// What the changes of a path are to a plan.
+/// The roles of a path's changes in a plan.
 struct Roles {
-    /// Of those since the aim's moment that have an effect, oldest first.
+    /// Of the changes since the aim's moment that still have an effect, oldest first.
     of: Vec<(usize, Role)>,
-    /// Work of others from before it, which rewinds took back that are taken back now: it stays taken
-    /// back. Oldest first, neighbours together.
+    /// Earlier work of others that a rewind took back and this one would restore: it stays taken back.
+    /// Oldest first, neighbours together.
     stays_taken: Vec<Vec<usize>>,
 }
 
@@ -67,24 +67,25 @@ impl Roles {
     }
 }
 
-/// Whether bringing back what stood there before counts for nobody's change.
+/// Whether restoring an earlier state by hand counts as no change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Returns {
+enum ReturnPolicy {
     Count,
-    CountNot,
+    Ignore,
 }
 
 impl Oracle {
-    /// The disk, the log and the answer after a rewind; none: there is nothing to undo or redo.
-    pub(crate) fn rewind(&mut self, ask: &Ask) -> Option<Expected> {
-        let (aim, kind) = match ask.target {
+    /// Changes the disk and the log like a rewind, and returns its receipt; `None`: there is nothing to
+    /// undo or redo.
+    pub(crate) fn rewind(&mut self, request: &Request) -> Option<ReceiptPaths> {
+        let (aim, kind) = match request.target {
             Target::Point(at) => {
                 let point = &self.points[at];
-                let whose = ask.whose.clone().unwrap_or_else(|| match point.session {
-                    Some(session) => Whose::Only(self.continued_by(session)),
-                    None => Whose::All,
+                let scope = request.scope.clone().unwrap_or_else(|| match point.session {
+                    Some(session) => Scope::Only(self.continued_by(session)),
+                    None => Scope::All,
                 });
-                (Aim::Point { at: point.at, whose }, Kind::Rewind)
+                (Aim::Point { at: point.at, scope }, Kind::Rewind)
             }
             Target::Undo => {
                 let rewind = self.to_undo()?;
@@ -98,43 +99,43 @@ impl Oracle {
         let at = match aim {
             Aim::Point { at, .. } | Aim::Exact { at } | Aim::Without { at, .. } => at,
         };
-        let only_of = match (ask.target, &aim) {
-            _ if !ask.exact => None,
+        let only_of = match (request.target, &aim) {
+            _ if !request.exact => None,
             (_, Aim::Without { rewind, .. }) => Some(*rewind),
             _ => None,
         };
-        let aim = if ask.exact { Aim::Exact { at } } else { aim };
-        // With nobody at work, only what may be touched is looked at.
+        let aim = if request.exact { Aim::Exact { at } } else { aim };
+        // With no agent at work, only paths that may be touched are looked at.
         let everywhere =
-            ask.exact || !self.in_turn.is_empty() || self.live_calls().next().is_some();
+            request.exact || !self.in_turn.is_empty() || self.live_calls().next().is_some();
         if everywhere {
             self.look_around();
         }
-        let mut touched = self.asked_for(at, &ask.paths, only_of);
+        let mut touched = self.requested_paths(at, &request.paths, only_of);
         touched.retain(|path| self.may_touch(path, &aim));
         let mut look: Vec<String> = touched.iter().cloned().collect();
         look.extend(touched.iter().flat_map(|path| folders_above(path)).map(str::to_owned));
-        self.record(Look::Nowhere, &look, Says::Nothing);
+        self.record(Look::Nowhere, &look, CallNews::Nothing);
 
         let mut plans = BTreeMap::new();
-        for path in self.asked_for(at, &ask.paths, only_of) {
-            if let Some(plan) = self.plan(&path, &aim, ask.take_ambiguous) {
+        for path in self.requested_paths(at, &request.paths, only_of) {
+            if let Some(plan) = self.plan(&path, &aim, request.take_ambiguous) {
                 plans.insert(path, plan);
             }
         }
-        let unsure: Vec<String> = match ask.target {
-            Target::Point(point) if ask.exact => {
+        let unsure: Vec<String> = match request.target {
+            Target::Point(point) if request.exact => {
                 plans.keys().filter(|path| self.is_unsure(point, path)).cloned().collect()
             }
             _ => Vec::new(),
         };
         plans.retain(|path, _| !unsure.contains(path));
         self.make_possible(&mut plans);
-        plans.extend(unsure.into_iter().map(|path| (path, Plan::left(Verdict::Kept))));
-        Some(self.carry_out(plans, kind, everywhere))
+        plans.extend(unsure.into_iter().map(|path| (path, Plan::leave(Verdict::Kept))));
+        Some(self.apply(plans, kind, everywhere))
     }
 
-    /// Whether a path may have changed before a safety point, which did not look at it.
+    /// Whether a path may have changed before a safety point that did not look at it.
     fn is_unsure(&self, point: usize, path: &str) -> bool {
         let Some(rewind) = self.points[point].safety_of else { return false };
         let later = self.points[point + 1..].iter();
@@ -143,12 +144,14 @@ impl Oracle {
         let since = self.since(path, self.points[point].at);
         let first = since[0];
         !self.rewinds[rewind].everywhere
-            && matches!(self.change(first).who, Who::Human | Who::Perhaps(_))
+            && matches!(self.change(first).author, ModelAuthor::Human | ModelAuthor::Ambiguous(_))
             && first <= looked
-            && !since.iter().any(|number| self.change(*number).who == Who::Rewind(rewind))
+            && !since
+                .iter()
+                .any(|number| self.change(*number).author == ModelAuthor::Rewind(rewind))
     }
 
-    /// The point that the last rewind made before it began.
+    /// Adds the point that the last rewind made before it began.
     pub(crate) fn add_safety_point(&mut self, id: PointId) {
         let last = self.rewinds.len() - 1;
         let at = self.rewinds[last].at;
@@ -194,9 +197,9 @@ impl Oracle {
         chosen
     }
 
-    /// The paths that changed since, as far as they are asked for. `only_of`: those that this rewind
+    /// The paths that changed since, limited to those requested. `only_of`: those that this rewind
     /// touched.
-    fn asked_for(
+    fn requested_paths(
         &self,
         at: usize,
         only: &[&'static str],
@@ -215,17 +218,19 @@ impl Oracle {
         };
         let touched = |path: &str| {
             only_of.is_none_or(|of| {
-                self.log.iter().any(|c| c.path == path && c.who == Who::Rewind(of))
+                self.log.iter().any(|c| c.path == path && c.author == ModelAuthor::Rewind(of))
             })
         };
         let paths = self.log[at..].iter().map(|change| &change.path);
         paths.filter(|path| named(path) && touched(path)).cloned().collect()
     }
 
-    /// What was brought to nothing by hand may have come back since.
+    /// Work undone by hand may have been restored since.
     fn may_touch(&self, path: &str, aim: &Aim) -> bool {
         let is_taken = |returns| self.roles(path, aim, true, returns).has(Role::Take);
-        matches!(aim, Aim::Exact { .. }) || is_taken(Returns::CountNot) || is_taken(Returns::Count)
+        matches!(aim, Aim::Exact { .. })
+            || is_taken(ReturnPolicy::Ignore)
+            || is_taken(ReturnPolicy::Count)
     }
 
     fn plan(&self, path: &str, aim: &Aim, take_ambiguous: bool) -> Option<Plan> {
@@ -233,20 +238,20 @@ impl Oracle {
         if let Aim::Exact { at } = aim {
             let numbers = self.since(path, *at);
             let verdict = match self.change(numbers[0]).before.clone() {
-                Seen::Unknown => Verdict::Lacking,
-                Seen::Nothing if now.is_none() => return None,
-                Seen::A(thing) if now.as_ref() == Some(&thing) => return None,
-                Seen::Nothing => Verdict::Becomes(None),
-                Seen::A(thing) => Verdict::Becomes(Some(thing)),
+                PathState::Unknown => Verdict::NotCaptured,
+                PathState::Absent if now.is_none() => return None,
+                PathState::Present(thing) if now.as_ref() == Some(&thing) => return None,
+                PathState::Absent => Verdict::Becomes(None),
+                PathState::Present(thing) => Verdict::Becomes(Some(thing)),
             };
             return Some(Plan { verdict, cancels: numbers, unclear: false });
         }
-        let roles = self.roles(path, aim, take_ambiguous, Returns::Count);
-        let left = |verdict| Some(Plan::left(verdict));
-        if !roles.has(Role::Take) && !roles.has(Role::Perhaps) {
-            let asked = matches!(aim, Aim::Point { .. });
-            let is_kept = roles.has(Role::Other) && asked && self.differs_since(path, aim);
-            return if is_kept { left(Verdict::Kept) } else { None };
+        let roles = self.roles(path, aim, take_ambiguous, ReturnPolicy::Count);
+        let leave = |verdict| Some(Plan::leave(verdict));
+        if !roles.has(Role::Take) && !roles.has(Role::Ambiguous) {
+            let options = matches!(aim, Aim::Point { .. });
+            let is_kept = roles.has(Role::Other) && options && self.differs_since(path, aim);
+            return if is_kept { leave(Verdict::Kept) } else { None };
         }
         let stays_taken = roles.stays_taken.into_iter().map(|run| (run, Role::Take));
         let runs = roles.of.chunk_by(|a, b| a.1 == b.1);
@@ -259,42 +264,44 @@ impl Oracle {
         for (run, role) in runs.into_iter().rev() {
             let (first, last) = (self.change(run[0]), self.change(run[run.len() - 1]));
             match role {
-                Role::Other | Role::Nobody => continue,
-                // Bringing back what is missing harms nobody.
-                Role::Perhaps if last.after != Seen::Nothing || value.is_some() => {
+                Role::Other | Role::Neutral => continue,
+                // Restoring a missing file overwrites nothing.
+                Role::Ambiguous if last.after != PathState::Absent || value.is_some() => {
                     unclear = true;
                     continue;
                 }
-                Role::Take | Role::Perhaps => {}
+                Role::Take | Role::Ambiguous => {}
             }
             let (Some(before), Some(after)) = (certain(&first.before), certain(&last.after)) else {
-                return left(Verdict::Lacking);
+                return leave(Verdict::NotCaptured);
             };
             match without(value, before, after) {
                 Some(next) => value = next,
-                None if unclear => return left(Verdict::Ambiguous),
-                None => return left(Verdict::Conflict),
+                None if unclear => return leave(Verdict::Ambiguous),
+                None => return leave(Verdict::Conflict),
             }
             cancels.extend(run);
         }
         if value == now {
-            return if unclear { left(Verdict::Ambiguous) } else { None };
+            return if unclear { leave(Verdict::Ambiguous) } else { None };
         }
         cancels.sort_unstable();
         Some(Plan { verdict: Verdict::Becomes(value), cancels, unclear })
     }
 
-    /// The mode of a folder that is gone; an ordinary one if the last that is known of it is not that.
+    /// The mode of a deleted folder; an ordinary one if the last change is not its deletion.
     fn mode_it_had(&self, folder: &str) -> u32 {
         match self.log.iter().rev().find(|change| change.path == folder) {
             Some(Change {
-                before: Seen::A(Thing::Folder { mode }), after: Seen::Nothing, ..
+                before: PathState::Present(Thing::Folder { mode }),
+                after: PathState::Absent,
+                ..
             }) => *mode,
             _ => 0o755,
         }
     }
 
-    /// What comes back needs its folders; a folder goes only when nothing is left in it.
+    /// Restored files need their folders; a folder is deleted only when nothing is left in it.
     fn make_possible(&self, plans: &mut BTreeMap<String, Plan>) {
         let coming: Vec<String> = plans
             .iter()
@@ -319,7 +326,7 @@ impl Oracle {
                     continue;
                 }
                 let mode = self.mode_it_had(folder);
-                let plan = plans.entry(folder.to_owned()).or_insert(Plan::left(Verdict::Kept));
+                let plan = plans.entry(folder.to_owned()).or_insert(Plan::leave(Verdict::Kept));
                 plan.verdict = Verdict::Becomes(Some(Thing::Folder { mode }));
             }
         }
@@ -348,13 +355,13 @@ impl Oracle {
         }
     }
 
-    fn carry_out(
+    fn apply(
         &mut self,
         plans: BTreeMap<String, Plan>,
         kind: Kind,
         everywhere: bool,
-    ) -> Expected {
-        let mut expected = Expected::default();
+    ) -> ReceiptPaths {
+        let mut expected = ReceiptPaths::default();
         let id = self.rewinds.len();
         let at = self.log.len();
         for (path, plan) in plans {
@@ -364,66 +371,66 @@ impl Oracle {
                 Verdict::Kept => &mut expected.kept,
                 Verdict::Conflict => &mut expected.conflicts,
                 Verdict::Ambiguous => &mut expected.ambiguous,
-                Verdict::Lacking => &mut expected.lacking,
+                Verdict::NotCaptured => &mut expected.not_captured,
             };
             list.insert(path.clone());
             if plan.unclear {
                 expected.ambiguous.insert(path.clone());
             }
             let Verdict::Becomes(goal) = plan.verdict else { continue };
-            let before = seen(self.disk.remove(&path));
+            let before = state_of(self.disk.remove(&path));
             self.disk.extend(goal.clone().map(|thing| (path.clone(), thing)));
             self.note(&path, &before, goal.as_ref());
             let cancels = plan.cancels;
             self.log.push(Change {
                 path,
                 before,
-                after: seen(goal),
-                who: Who::Rewind(id),
+                after: state_of(goal),
+                author: ModelAuthor::Rewind(id),
                 call: None,
                 was_in_doubt: false,
                 cancels,
             });
         }
         if self.log.len() > at {
-            self.rewinds.push(Done { kind, at, everywhere, forgotten: false });
+            self.rewinds.push(RewindRecord { kind, at, everywhere, forgotten: false });
         }
         expected
     }
 }
 
-/// Another verdict, of a step that is not done; what is unclear stays so.
+/// Replaces a step that cannot be done by another verdict; unclear stays unclear.
 fn replace(plans: &mut BTreeMap<String, Plan>, path: &str, verdict: Verdict) {
-    let plan = plans.entry(path.to_owned()).or_insert(Plan::left(verdict.clone()));
+    let plan = plans.entry(path.to_owned()).or_insert(Plan::leave(verdict.clone()));
     *plan = Plan { verdict, cancels: Vec::new(), unclear: plan.unclear };
 }
 
-/// Those that may have made it.
-fn sessions(who: &Who) -> &[&'static str] {
-    match who {
-        Who::Agent(session) => std::slice::from_ref(session),
-        Who::Perhaps(sessions) => sessions,
-        Who::Human | Who::Rewind(_) | Who::Deleted => &[],
+/// The sessions that may have made the change.
+fn sessions(author: &ModelAuthor) -> &[&'static str] {
+    match author {
+        ModelAuthor::Agent(session) => std::slice::from_ref(session),
+        ModelAuthor::Ambiguous(sessions) => sessions,
+        ModelAuthor::Human | ModelAuthor::Rewind(_) | ModelAuthor::Deleted => &[],
     }
 }
 
-fn chosen(whose: &Whose, who: &Who) -> bool {
-    let sessions = sessions(who);
-    match whose {
-        Whose::All => !sessions.is_empty(),
-        Whose::Only(chosen) => sessions.iter().any(|session| chosen.contains(session)),
+fn is_chosen(scope: &Scope, author: &ModelAuthor) -> bool {
+    let sessions = sessions(author);
+    match scope {
+        Scope::All => !sessions.is_empty(),
+        Scope::Only(chosen) => sessions.iter().any(|session| chosen.contains(session)),
     }
 }
 
-fn certain(seen: &Seen) -> Option<Option<&Thing>> {
-    match seen {
-        Seen::Unknown => None,
-        Seen::Nothing => Some(None),
-        Seen::A(thing) => Some(Some(thing)),
+fn certain(state: &PathState) -> Option<Option<&Thing>> {
+    match state {
+        PathState::Unknown => None,
+        PathState::Absent => Some(None),
+        PathState::Present(thing) => Some(Some(thing)),
     }
 }
 
-/// `now` without the step from `before` to `after`; none: they do not go together.
+/// `now` without the step from `before` to `after`; `None`: they conflict.
 fn without(
     now: Option<Thing>,
     before: Option<&Thing>,
@@ -467,7 +474,7 @@ fn value_without<'a, T: PartialEq>(now: &'a T, before: &'a T, after: &T) -> Opti
     }
 }
 
-/// Section by section. Texts of another frame have no line in common.
+/// Section by section. Texts of different frames have no line in common.
 fn text_without(now: &[u8], before: &[u8], after: &[u8]) -> Option<Vec<u8>> {
     let (frame, now) = parts(now)?;
     let (frame_before, before) = parts(before)?;

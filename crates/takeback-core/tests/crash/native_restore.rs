@@ -1,8 +1,7 @@
-//! A rewind with the agent's own restore in its middle, stopped anywhere: also in that restore.
+//! A rewind that runs the agent's own restore, stopped anywhere, also in that restore.
 //!
-//! From when the restore began until what it wrote is put back, nobody can tell its writing from a
-//! save. So a path may keep what the restore wrote: then it is named as a conflict, and what stood
-//! there before is in the store.
+//! Until the restore's writes are reverted, they cannot be distinguished from saves. So a path may keep
+//! them: then it is listed as a conflict, and its earlier contents are in the store.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,9 +18,9 @@ use crate::{
     go_exactly_to, stopped, thorough,
 };
 
-/// What the restore writes: nothing, or a text. All texts are earlier versions of some file.
+/// What the restore writes; `None`: it deletes the file. All texts are earlier versions of some file.
 const WRITES: &[(&str, Option<&str>)] = &[
-    // Right.
+    // Correct.
     ("edit.txt", Some("one\n")),
     ("made.txt", None),
     // A wrong version, a person's edits, a file that the plan deletes, one that is in no plan.
@@ -50,19 +49,19 @@ fn restore(root: &Path, upto: usize) {
     }
 }
 
-fn helped(sandbox: &mut Sandbox, scene: &Scene, does: &mut dyn FnMut()) {
+fn rewind_with_restore(sandbox: &mut Sandbox, scene: &Scene, restore: &mut dyn FnMut()) {
     let paths = WRITES.iter().map(|(name, _)| path(name)).collect();
     let mut run = || {
-        does();
+        restore();
         Ok(())
     };
-    let mut helper = NativeRestore { paths, run: &mut run };
+    let mut native = NativeRestore { paths, run: &mut run };
     let request = RewindRequest::new(Target::Point(scene.listed[1].point));
-    rewind_with(&mut sandbox.workspace, &request, None, &mut helper).unwrap();
+    rewind_with(&mut sandbox.workspace, &request, None, &mut native).unwrap();
 }
 
-/// After a recovery: what differs from `scene.after` is what the restore wrote, is named, and can be
-/// had back. How many paths that are.
+/// After a recovery, paths that differ from `scene.after` were written by the restore, are listed, and
+/// have their earlier contents in the store. Their number.
 #[track_caller]
 fn assert_only_named_differ(
     sandbox: &Sandbox,
@@ -113,7 +112,7 @@ fn conflicts_of(recovered: &takeback_core::rewind::RecoveryReport) -> Vec<PathBu
 }
 
 #[test]
-fn at_every_point() {
+fn a_stopped_rewind_loses_nothing_to_the_native_restore() {
     let scene = Scene::before_a_rewind();
     for abilities in [Abilities::All, Abilities::NoExchange, Abilities::PlainRenames] {
         let (mut strayed, mut whole) = (0, 0);
@@ -124,7 +123,7 @@ fn at_every_point() {
             let rewinds = sandbox.workspace.store.rewinds().unwrap().len();
             let mut ran = false;
             let reached = stopped(n, || {
-                helped(&mut sandbox, &scene, &mut || {
+                rewind_with_restore(&mut sandbox, &scene, &mut || {
                     ran = true;
                     restore(&root, WRITES.len());
                 });
@@ -158,20 +157,20 @@ fn at_every_point() {
                 break;
             }
         }
-        // Both before everything was put back and after.
+        // Some stops were before everything was reverted, others after.
         assert!(strayed > 10 && whole > 40, "{abilities:?}: {strayed} strayed, {whole} whole");
     }
 }
 
 /// Killed inside of the restore itself, between any two of its writes.
 #[test]
-fn in_the_restore() {
+fn a_stopped_native_restore_loses_nothing() {
     let scene = Scene::before_a_rewind();
     for upto in 0..=WRITES.len() {
         let mut sandbox = scene.frozen.thaw();
         let root = sandbox.root();
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            helped(&mut sandbox, &scene, &mut || {
+            rewind_with_restore(&mut sandbox, &scene, &mut || {
                 restore(&root, upto);
                 std::panic::resume_unwind(Box::new("killed"));
             });
@@ -190,9 +189,9 @@ fn in_the_restore() {
     }
 }
 
-/// Somebody saves in the moment in which what the restore wrote is put back: that stays.
+/// A user saves while the restore's writes are reverted.
 #[test]
-fn a_save_while_it_is_put_back_stays() {
+fn a_save_while_the_native_restore_is_reverted_is_kept() {
     let scene = Scene::before_a_rewind();
     for name in ["mine.txt", "sub/deep/edit.txt"] {
         for abilities in [Abilities::All, Abilities::NoExchange] {
@@ -206,32 +205,31 @@ fn a_save_while_it_is_put_back_stays() {
                 disk::watch(Some(Box::new(move |point| {
                     let moves = matches!(point, CrashPoint::Exchange | CrashPoint::TakeAway);
                     if moves && at.is_file() {
-                        fs::write(&at, "saved just then\n").unwrap();
+                        fs::write(&at, "saved meanwhile\n").unwrap();
                     }
                 })));
                 Ok(())
             };
-            let mut helper = NativeRestore { paths, run: &mut run };
+            let mut native = NativeRestore { paths, run: &mut run };
             let request = RewindRequest::new(Target::Point(scene.listed[1].point));
-            let done = rewind_with(&mut sandbox.workspace, &request, None, &mut helper);
+            let done = rewind_with(&mut sandbox.workspace, &request, None, &mut native);
             disk::watch(None);
             let (receipt, _) = done.unwrap();
-            assert_eq!(sandbox.read(name), "saved just then\n", "{abilities:?}");
+            assert_eq!(sandbox.read(name), "saved meanwhile\n", "{abilities:?}");
             let named = receipt.conflicts.iter().any(|note| note.path == path(name));
             assert!(named, "{abilities:?}: {receipt:?}");
         }
     }
 }
 
-/// Somebody saves after the crash: that stays, whatever the restore was to do there.
 #[test]
-fn a_save_after_the_crash_stays() {
+fn a_save_after_the_crash_is_kept() {
     let scene = Scene::before_a_rewind();
     for name in ["edit.txt", "mine.txt", "sub/deep/edit.txt"] {
         let mut sandbox = scene.frozen.thaw();
         let root = sandbox.root();
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            helped(&mut sandbox, &scene, &mut || {
+            rewind_with_restore(&mut sandbox, &scene, &mut || {
                 restore(&root, WRITES.len());
                 std::panic::resume_unwind(Box::new("killed"));
             });

@@ -19,8 +19,8 @@ pub(crate) fn history(sandbox: &Sandbox, of: &str) -> Vec<Change> {
     log(sandbox).into_iter().filter(|change| change.path == path(of)).collect()
 }
 
-/// Who changed a path, oldest first; that it came into sight is no change.
-pub(crate) fn who(sandbox: &Sandbox, of: &str) -> Vec<String> {
+/// The authors of a path's changes, oldest first, without its first sighting.
+pub(crate) fn authors(sandbox: &Sandbox, of: &str) -> Vec<String> {
     let changes = history(sandbox, of).into_iter();
     let known = changes
         .filter(|change| change.before != Entry::Unknown)
@@ -48,8 +48,8 @@ fn author(known: &Attribution) -> String {
     }
 }
 
-/// All that a receipt says: first whether it was a success, then a line for each path.
-pub(crate) fn said(receipt: &Receipt) -> Vec<String> {
+/// A receipt as text: first whether it was a success, then a line for each path.
+pub(crate) fn report(receipt: &Receipt) -> Vec<String> {
     let mut lines = vec![if receipt.success { "success" } else { "not all" }.to_owned()];
     let plain = |what: &str, paths: &[WorkPath]| -> Vec<String> {
         paths.iter().map(|path| format!("{what} {}", path.display())).collect()
@@ -75,7 +75,7 @@ pub(crate) fn said(receipt: &Receipt) -> Vec<String> {
     lines
 }
 
-/// Sequence numbers without a gap; each path's changes begin where the one before ended.
+/// Sequence numbers have no gaps; each change of a path begins where the previous one ended.
 pub(crate) fn assert_consistent(sandbox: &Sandbox) {
     let log = log(sandbox);
     let numbers: Vec<u64> = log.iter().map(|change| change.seq.0).collect();

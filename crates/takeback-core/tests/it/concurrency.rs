@@ -1,4 +1,4 @@
-//! Calls of one session that run at once, and events that are told twice.
+//! Concurrent calls of one session, and events that are reported twice.
 
 use std::fs;
 use std::sync::{Mutex, mpsc};
@@ -10,7 +10,7 @@ use takeback_store::{Author, CallId, CallState, Entry, PointKind, SessionId, Tim
 use takeback_testkit::Sandbox;
 
 use crate::events::{after, edit, prompt};
-use crate::shown::{assert_consistent, log, who};
+use crate::text::{assert_consistent, authors, log};
 
 fn two_files() -> Sandbox {
     let mut sandbox = Sandbox::new();
@@ -26,7 +26,7 @@ fn state_of(sandbox: &Sandbox, call: &str) -> CallState {
 }
 
 #[test]
-fn a_command_that_others_have_overtaken_still_writes() {
+fn an_overtaken_command_can_still_write() {
     let mut sandbox = two_files();
     let one = sandbox.before_shell("s", "make");
     let two = sandbox.before_shell("s", "ls");
@@ -35,28 +35,28 @@ fn a_command_that_others_have_overtaken_still_writes() {
     sandbox.write("a.txt", "by the first\n");
     look_around(&mut sandbox.workspace).unwrap();
     sandbox.write("b.txt", "by the first\n");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Bash open window"]);
     sandbox.after("s", &one);
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash window"], "its end is known now");
-    assert_eq!(who(&sandbox, "b.txt"), ["s call-1 Bash window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Bash window"], "its end is known now");
+    assert_eq!(authors(&sandbox, "b.txt"), ["s call-1 Bash window"]);
     assert_eq!(state_of(&sandbox, &one), CallState::Done);
     sandbox.write("a.txt", "mine\n");
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash window", "human"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Bash window", "human"]);
 }
 
 #[test]
-fn beside_a_call_that_is_open_one_that_was_overtaken_leaves_no_doubt() {
+fn an_open_call_wins_over_an_overtaken_one() {
     let mut sandbox = two_files();
     sandbox.before_shell("s", "make");
     sandbox.before_shell("s", "make more");
     sandbox.write("a.txt", "by one of them\n");
     look_around(&mut sandbox.workspace).unwrap();
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-2 Bash open window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-2 Bash open window"]);
 }
 
 #[test]
-fn edits_at_once_are_each_their_own_whichever_ends_first() {
+fn concurrent_edits_have_their_own_authors_whichever_ends_first() {
     for first in [0, 1] {
         let mut sandbox = two_files();
         let edits = [sandbox.before_edit("s", &["a.txt"]), sandbox.before_edit("s", &["b.txt"])];
@@ -69,16 +69,16 @@ fn edits_at_once_are_each_their_own_whichever_ends_first() {
         sandbox.write("c.txt", "made\n");
         sandbox.after("s", &third);
         sandbox.turn_end("s");
-        assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit named"]);
-        assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Edit named"]);
-        assert_eq!(who(&sandbox, "c.txt"), ["s call-3 Edit named"]);
+        assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Edit named"]);
+        assert_eq!(authors(&sandbox, "b.txt"), ["s call-2 Edit named"]);
+        assert_eq!(authors(&sandbox, "c.txt"), ["s call-3 Edit named"]);
         let states = [&*edits[0], &*edits[1], &*third].map(|call| state_of(&sandbox, call));
         assert_eq!(states, [CallState::Done; 3]);
     }
 }
 
 #[test]
-fn a_call_whose_end_is_never_told_is_over_with_the_turn() {
+fn a_call_without_an_end_is_over_with_the_turn() {
     let mut sandbox = two_files();
     let lost = sandbox.before_shell("s", "make");
     sandbox.write("a.txt", "by the lost one\n");
@@ -89,15 +89,15 @@ fn a_call_whose_end_is_never_told_is_over_with_the_turn() {
     assert_eq!(state_of(&sandbox, &lost), CallState::CutOff);
     sandbox.write("b.txt", "mine\n");
     sandbox.prompt("s", "go on");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window"]);
-    assert_eq!(who(&sandbox, "b.txt"), ["human"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Bash open window"]);
+    assert_eq!(authors(&sandbox, "b.txt"), ["human"]);
     assert_eq!(sandbox.workspace.store.live_calls().unwrap(), []);
 }
 
 #[test]
-fn what_was_overtaken_is_looked_for_when_it_is_over() {
-    type Over = fn(&mut Sandbox);
-    let overs: [(&str, Over); 4] = [
+fn work_of_overtaken_calls_is_found_at_their_end() {
+    type End = fn(&mut Sandbox);
+    let ends: [(&str, End); 4] = [
         ("a prompt", |sandbox| {
             sandbox.prompt("s", "stop");
         }),
@@ -105,7 +105,7 @@ fn what_was_overtaken_is_looked_for_when_it_is_over() {
         ("the end of the turn", |sandbox| sandbox.turn_end("s")),
         ("the end of the session", |sandbox| sandbox.session_end("s")),
     ];
-    for (over, tell) in overs {
+    for (end, send) in ends {
         let mut sandbox = Sandbox::in_memory();
         sandbox.write(".gitignore", "ignored/\n");
         sandbox.write("ignored/in.txt", "before\n");
@@ -117,19 +117,19 @@ fn what_was_overtaken_is_looked_for_when_it_is_over() {
         sandbox.after("s", &next);
         sandbox.write("ignored/in.txt", "after\n");
         sandbox.write("a.txt", "after\n");
-        tell(&mut sandbox);
-        let is_regular = over.starts_with("the end");
+        send(&mut sandbox);
+        let is_regular = end.starts_with("the end");
         let named = if is_regular { "s call-1 Edit named" } else { "s call-1 Edit open window" };
-        assert_eq!(who(&sandbox, "ignored/in.txt"), [named], "after {over}");
-        assert_eq!(who(&sandbox, "a.txt"), ["s call-2 Bash open window"], "after {over}");
+        assert_eq!(authors(&sandbox, "ignored/in.txt"), [named], "after {end}");
+        assert_eq!(authors(&sandbox, "a.txt"), ["s call-2 Bash open window"], "after {end}");
         for call in [&edit, &shell] {
-            assert_eq!(state_of(&sandbox, call), CallState::CutOff, "{over}");
+            assert_eq!(state_of(&sandbox, call), CallState::CutOff, "{end}");
         }
     }
 }
 
-/// Tells of the end of `call` as one process while `meanwhile` happens in another, after the first
-/// has looked and before it commits.
+/// Reports the end of `call` in one process while `meanwhile` runs in another, after the first has
+/// looked and before it commits.
 fn ends_while(sandbox: &mut Sandbox, call: &str, meanwhile: impl FnOnce(&mut Sandbox)) {
     let mut slow = sandbox.another_process();
     let (looked, wait_for_look) = mpsc::channel();
@@ -164,7 +164,7 @@ fn what_was_seen_because_of_a_call_is_its_own_even_if_it_is_overtaken_meanwhile(
         sandbox.before_edit("s", &["c.txt"]);
         sandbox.write("b.txt", "after\n");
     });
-    assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Edit named"]);
+    assert_eq!(authors(&sandbox, "b.txt"), ["s call-2 Edit named"]);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn what_was_seen_because_of_a_call_is_its_own_even_if_it_ends_meanwhile() {
         sandbox.write("b.txt", "before\n");
         sandbox.after("s", &two);
     });
-    assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Edit named"]);
+    assert_eq!(authors(&sandbox, "b.txt"), ["s call-2 Edit named"]);
 }
 
 #[test]
@@ -190,11 +190,11 @@ fn what_a_scan_saw_while_a_command_ended_may_be_the_commands() {
         sandbox.remove("made.tmp");
         sandbox.after("s", &two);
     });
-    assert_eq!(who(&sandbox, "made.tmp"), ["s call-2 Bash window"]);
+    assert_eq!(authors(&sandbox, "made.tmp"), ["s call-2 Bash window"]);
 }
 
 #[test]
-fn edits_of_one_session_by_many_processes_are_never_taken_for_a_persons() {
+fn edits_of_one_session_by_many_processes_are_never_the_users() {
     const PROCESSES: usize = 8;
     const ROUNDS: usize = 20;
     let mut sandbox = Sandbox::new();
@@ -282,19 +282,19 @@ fn several_processes_record_into_one_consistent_log() {
     assert_consistent(&sandbox);
     let head = log(&sandbox).len();
     assert_eq!(look_around(&mut sandbox.workspace).unwrap().recorded.changes, 0);
-    assert_eq!(log(&sandbox).len(), head, "the log already tells what is on disk");
+    assert_eq!(log(&sandbox).len(), head, "the log already matches the disk");
     for number in 0..PROCESSES {
-        let authors = who(&sandbox, &format!("own-{number}.txt"));
+        let authors = authors(&sandbox, &format!("own-{number}.txt"));
         let me = format!("s{number}");
         let sure = authors.iter().all(|author| author.contains(&me));
-        assert!(sure, "nobody else alone wrote own-{number}.txt: {authors:?}");
+        assert!(sure, "only this session wrote own-{number}.txt: {authors:?}");
     }
 }
 
-// --- told twice ---------------------------------------------------------------------------------
+// --- reported twice -----------------------------------------------------------------------------
 
 #[test]
-fn a_call_that_is_in_the_log_is_not_opened_again_by_what_waited() {
+fn a_recorded_call_is_not_opened_again_by_a_late_event() {
     let mut sandbox = two_files();
     let time = Timestamp(1_800_000_000_000);
     let begins = InboxEvent { time, event: edit("s", "c", "a.txt") };
@@ -305,7 +305,7 @@ fn a_call_that_is_in_the_log_is_not_opened_again_by_what_waited() {
     sandbox.write("a.txt", "after\n");
     sandbox.after("s", "c");
     let before = log(&sandbox);
-    assert_eq!(who(&sandbox, "a.txt").last().unwrap(), "s c Edit named");
+    assert_eq!(authors(&sandbox, "a.txt").last().unwrap(), "s c Edit named");
     push(&sandbox, &begins);
     look_around(&mut sandbox.workspace).unwrap();
     assert_eq!(log(&sandbox), before);
@@ -318,7 +318,7 @@ fn a_call_that_is_in_the_log_is_not_opened_again_by_what_waited() {
 }
 
 #[test]
-fn a_prompt_told_twice_makes_one_point_and_one_turn() {
+fn a_prompt_reported_twice_makes_one_point_and_one_turn() {
     let mut sandbox = two_files();
     let point = sandbox.prompt("s", "do it");
     let turn = |sandbox: &Sandbox| {
@@ -336,7 +336,7 @@ fn a_prompt_told_twice_makes_one_point_and_one_turn() {
     assert_eq!(sandbox.tell(&again).point, Some(point));
     assert_eq!(turn(&sandbox), open);
     assert_eq!(state_of(&sandbox, &call), CallState::Open, "it says nothing of what came since");
-    assert_eq!(who(&sandbox, "b.txt"), ["human"]);
+    assert_eq!(authors(&sandbox, "b.txt"), ["human"]);
     let points = |sandbox: &Sandbox| {
         let points = sandbox.workspace.store.points().unwrap();
         points.iter().filter(|point| point.kind == PointKind::Prompt).count()

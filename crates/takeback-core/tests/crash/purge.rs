@@ -1,4 +1,4 @@
-//! A purge that is stopped anywhere is finished by the next command: no byte of what it removed stays.
+//! A purge stopped anywhere is finished by the next command: no purged byte is left.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use takeback_testkit::{Sandbox, path};
 
 use crate::stopped;
 
-/// Short, so that it is kept as it is.
+/// Short, so that it is stored uncompressed.
 const SECRET: &str = "q7!Zr2#kP9";
 
 fn sandbox() -> Sandbox {
@@ -31,7 +31,7 @@ fn holds(folder: &Path, bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn a_purge_that_was_stopped_is_finished() {
+fn a_stopped_purge_is_finished_by_the_next() {
     let mut between = 0;
     for n in 1.. {
         let mut sandbox = sandbox();
@@ -44,7 +44,7 @@ fn a_purge_that_was_stopped_is_finished() {
             recover(&mut sandbox.workspace).unwrap();
         }
         match purge(&mut sandbox.workspace, &key) {
-            // It says that nothing is recorded: then nothing is there.
+            // Nothing of it is recorded any more.
             Err(PurgeError::Unknown { .. }) => between += 1,
             purged => drop(purged.unwrap()),
         }

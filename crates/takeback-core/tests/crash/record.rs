@@ -1,4 +1,5 @@
-//! An edit's capture and a snapshot, stopped anywhere. Recording never touches the tree.
+//! Snapshots, captures of edits, and late and queued events, stopped anywhere. Recording never touches
+//! the tree.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use takeback_store::{CallId, SessionId};
 use takeback_testkit::{Sandbox, SandboxImage};
 
 use crate::{
-    Abilities, Listed, after_a_crash, assert_intact, assert_nothing_left_behind, assert_same,
+    Abilities, PointTree, after_a_crash, assert_intact, assert_nothing_left_behind, assert_same,
     go_exactly_to, points_of, stopped,
 };
 
@@ -29,7 +30,7 @@ pub(crate) fn all_points() -> Vec<CrashPoint> {
     points
 }
 
-/// A workspace that Takeback has not seen yet.
+/// A workspace without a store.
 fn without_a_store() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("a.txt", "one\n");
@@ -48,7 +49,7 @@ fn first_snapshot(sandbox: &mut Sandbox) {
     checkpoint(&mut sandbox.workspace, Some("first")).unwrap();
 }
 
-/// Contents of 3 MiB that cannot be made smaller, so many times.
+/// A workspace without a store, with this many incompressible files of 3 MiB.
 fn with_large_files(number: u64) -> Sandbox {
     let sandbox = without_a_store();
     let mut state = 1_u64;
@@ -64,7 +65,7 @@ fn with_large_files(number: u64) -> Sandbox {
 }
 
 #[test]
-fn what_a_first_snapshot_has_kept_is_not_kept_again() {
+fn a_second_first_snapshot_reuses_stored_contents() {
     const FILES: u64 = 13;
     /// Every 32 MiB are saved.
     const SAVED: u64 = 11;
@@ -84,7 +85,7 @@ fn what_a_first_snapshot_has_kept_is_not_kept_again() {
 }
 
 #[test]
-fn the_first_snapshot() {
+fn a_first_snapshot_is_complete_or_absent() {
     for n in 1.. {
         let mut sandbox = without_a_store();
         let before = sandbox.tree();
@@ -100,7 +101,7 @@ fn the_first_snapshot() {
             [point] => point.id,
             more => panic!("{more:?}"),
         };
-        let listed = Listed { point, tree: before };
+        let listed = PointTree { point, tree: before };
         assert_intact(&sandbox, std::slice::from_ref(&listed));
         sandbox.write("a.txt", "two\n");
         sandbox.remove("lib");
@@ -114,12 +115,12 @@ fn the_first_snapshot() {
 }
 
 #[test]
-fn a_later_snapshot() {
+fn a_later_snapshot_leaves_every_point_intact() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "one\n");
     sandbox.write("lib/b.txt", "b\n");
     let point = checkpoint(&mut sandbox.workspace, None).unwrap().point.unwrap();
-    let first = Listed { point, tree: sandbox.tree() };
+    let first = PointTree { point, tree: sandbox.tree() };
     sandbox.write("a.txt", "two\n");
     sandbox.write("c.txt", "c\n");
     sandbox.remove("lib");
@@ -134,7 +135,7 @@ fn a_later_snapshot() {
         after_a_crash(&mut sandbox, Abilities::All);
         assert_intact(&sandbox, std::slice::from_ref(&first));
         let point = checkpoint(&mut sandbox.workspace, None).unwrap().point.unwrap();
-        let second = Listed { point, tree: before.clone() };
+        let second = PointTree { point, tree: before.clone() };
         assert_intact(&sandbox, &[first.clone(), second.clone()]);
         for listed in [&first, &second, &first] {
             go_exactly_to(&mut sandbox, listed.point);
@@ -147,12 +148,12 @@ fn a_later_snapshot() {
     }
 }
 
-/// A turn is open; `a.txt` was changed by a person since the last look.
-fn in_a_turn() -> (SandboxImage, Listed) {
+/// A turn is open; a user has changed `a.txt` since the last look.
+fn in_a_turn() -> (SandboxImage, PointTree) {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "one\n");
     let point = sandbox.prompt("s", "do it");
-    let listed = Listed { point, tree: sandbox.tree() };
+    let listed = PointTree { point, tree: sandbox.tree() };
     sandbox.write("a.txt", "a person was here\n");
     (sandbox.freeze(), listed)
 }
@@ -183,7 +184,7 @@ fn edit(sandbox: &mut Sandbox) {
 }
 
 #[test]
-fn the_capture_before_an_edit() {
+fn a_stopped_capture_before_an_edit_can_be_repeated() {
     let (frozen, listed) = in_a_turn();
     for n in 1.. {
         let mut sandbox = frozen.thaw();
@@ -194,7 +195,7 @@ fn the_capture_before_an_edit() {
         assert_same(&sandbox.tree(), &tree);
         after_a_crash(&mut sandbox, Abilities::All);
         assert_intact(&sandbox, std::slice::from_ref(&listed));
-        // The agent hears no answer and says it again.
+        // The agent gets no answer and repeats the event.
         edit(&mut sandbox);
         sandbox.turn_end("s");
         assert_intact(&sandbox, std::slice::from_ref(&listed));
@@ -213,7 +214,7 @@ fn the_capture_before_an_edit() {
 }
 
 #[test]
-fn the_look_after_an_edit() {
+fn a_stopped_look_after_an_edit_loses_nothing() {
     let (frozen, listed) = in_a_turn();
     for n in 1.. {
         let mut sandbox = frozen.thaw();
@@ -226,7 +227,7 @@ fn the_look_after_an_edit() {
         assert_same(&sandbox.tree(), &tree);
         after_a_crash(&mut sandbox, Abilities::All);
         assert_intact(&sandbox, std::slice::from_ref(&listed));
-        // The agent goes on without having been heard.
+        // The agent continues without an answer.
         sandbox.turn_end("s");
         let receipt = sandbox.rewind_to(listed.point);
         assert!(receipt.success, "{receipt:?}");
@@ -240,10 +241,10 @@ fn the_look_after_an_edit() {
     }
 }
 
-/// An event that comes while a rewind has the workspace.
+/// An event during a rewind.
 fn push(sandbox: &mut Sandbox) {
     let alone = lock(&store_dir(sandbox).join("lock"), Hold::Exclusive, Duration::ZERO);
-    let _alone = alone.unwrap().expect("nobody has it");
+    let _alone = alone.unwrap().expect("the lock is free");
     sandbox.workspace.limits.recorder_patience = Duration::ZERO;
     assert!(sandbox.tell(&before_tool("late", "a.txt")).late);
 }
@@ -252,9 +253,9 @@ fn drain(sandbox: &mut Sandbox) {
     record(&mut sandbox.workspace, &after_tool("late")).unwrap();
 }
 
-/// A prompt that is answered before the tree has been looked at.
+/// A prompt that is answered before the tree is scanned.
 fn queue(sandbox: &mut Sandbox) {
-    let (session, text) = (SessionId::from("s"), "deferred".to_owned());
+    let (session, text) = (SessionId::from("s"), "queued".to_owned());
     let event = AgentEvent::Prompt { session, message: None, text };
     match record_or_queue(&mut sandbox.workspace, &event, 0).unwrap() {
         Admission::Queued(queued) => record_queued(&mut sandbox.workspace, queued).unwrap(),
@@ -270,10 +271,10 @@ fn assert_nothing_waits(sandbox: &Sandbox) {
 
 const WAITING: [&str; 3] = ["first", "second", "third"];
 
-/// Prompts that come while a rewind has the workspace.
+/// Prompts during a rewind.
 fn push_prompts(sandbox: &mut Sandbox) {
     let alone = lock(&store_dir(sandbox).join("lock"), Hold::Exclusive, Duration::ZERO);
-    let _alone = alone.unwrap().expect("nobody has it");
+    let _alone = alone.unwrap().expect("the lock is free");
     sandbox.workspace.limits.recorder_patience = Duration::ZERO;
     for text in WAITING {
         let (session, text) = (SessionId::from("s"), text.to_owned());
@@ -287,7 +288,7 @@ fn prompts(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
-fn events_that_wait_are_recorded_once_and_in_order() {
+fn waiting_events_are_recorded_once_and_in_order() {
     let (frozen, listed) = in_a_turn();
     let mut sandbox = frozen.thaw();
     push_prompts(&mut sandbox);
@@ -308,7 +309,7 @@ fn events_that_wait_are_recorded_once_and_in_order() {
 }
 
 #[test]
-fn what_a_drain_cut_short_left_comes_before_what_is_pushed_after_it() {
+fn events_left_by_a_stopped_drain_come_before_later_ones() {
     let (frozen, listed) = in_a_turn();
     let mut sandbox = frozen.thaw();
     push_prompts(&mut sandbox);
@@ -331,7 +332,7 @@ fn what_a_drain_cut_short_left_comes_before_what_is_pushed_after_it() {
 }
 
 #[test]
-fn an_event_that_waits() {
+fn a_late_event_leaves_every_point_intact() {
     let (frozen, listed) = in_a_turn();
     for n in 1.. {
         let mut sandbox = frozen.thaw();
@@ -354,7 +355,7 @@ fn an_event_that_waits() {
 }
 
 #[test]
-fn an_event_that_is_queued() {
+fn a_queued_event_is_recorded_once_or_not_at_all() {
     let (frozen, listed) = in_a_turn();
     let mut last = 0;
     for n in 1.. {
@@ -364,7 +365,7 @@ fn an_event_that_is_queued() {
         println!("stopped at {n}: {reached:?}");
         after_a_crash(&mut sandbox, Abilities::All);
         let found = prompts(&sandbox);
-        assert!(found.iter().all(|text| text == "deferred") && found.len() <= 1, "{n}: {found:?}");
+        assert!(found.iter().all(|text| text == "queued") && found.len() <= 1, "{n}: {found:?}");
         assert!(found.len() >= last, "{n}: once it is kept, it is never lost");
         last = found.len();
         assert_intact(&sandbox, std::slice::from_ref(&listed));

@@ -1,4 +1,4 @@
-//! A rewind that makes names one file again, stopped anywhere.
+//! A rewind that restores hard links, stopped anywhere.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -31,11 +31,11 @@ fn begin() -> (Sandbox, PointId) {
 const PAIRS: [(&str, &str); 3] = [("stays", "broken"), ("one", "two"), ("gone", "also-gone")];
 
 #[test]
-fn a_save_to_the_other_name_stays_there() {
+fn a_save_to_the_other_name_is_kept() {
     let (mut sandbox, point) = begin();
     let (stage, stays) = (sandbox.at(".takeback"), sandbox.at("stays"));
     disk::watch(Some(Box::new(move |point| {
-        // Everything is staged by now, and nothing is placed.
+        // Everything is staged, and nothing is placed.
         if point == CrashPoint::Committed && stage.exists() {
             fs::write(&stays, "saved\n").unwrap();
         }
@@ -49,7 +49,7 @@ fn a_save_to_the_other_name_stays_there() {
 }
 
 #[test]
-fn names_are_one_file_again() {
+fn hard_links_are_one_file_again() {
     for abilities in [Abilities::All, Abilities::PlainRenames] {
         for n in 1.. {
             let (mut sandbox, point) = begin();

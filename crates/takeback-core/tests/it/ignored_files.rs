@@ -1,5 +1,5 @@
-//! Small files in ignored folders are covered within the budget for ignored files; what is beyond it is
-//! known to have changed, and that is said.
+//! Small files in ignored folders are covered within the budget for ignored files; changes of others are
+//! only reported.
 
 use std::fs;
 use std::time::Duration;
@@ -10,12 +10,8 @@ use takeback_core::worktree::scope::OutReason;
 use takeback_store::{Entry, WorkPath};
 use takeback_testkit::{Sandbox, path};
 
-use crate::shown::{history, said};
-
-/// So much time passes that the times of files written now differ from those of files written then.
-fn settle() {
-    std::thread::sleep(Duration::from_millis(30));
-}
+use crate::recording::settle;
+use crate::text::{history, report};
 
 fn skipped(sandbox: &mut Sandbox) -> Vec<(WorkPath, OutReason)> {
     look_around(&mut sandbox.workspace).unwrap().skipped
@@ -83,7 +79,7 @@ fn derived_and_excluded_folders_stay_out() {
         skipped(&mut sandbox),
         [(path("data/deep"), OutReason::Excluded), (path("data/node_modules"), OutReason::Derived)]
     );
-    // Excluded later: what is known stays known, and nothing new comes in.
+    // Excluded later: known paths stay covered, and new ones are not.
     sandbox.write(".takebackignore", "data/\n");
     settle();
     sandbox.write("data/late.csv", "late\n");
@@ -92,7 +88,7 @@ fn derived_and_excluded_folders_stay_out() {
 }
 
 #[test]
-fn beyond_the_budget_a_change_is_noticed_and_said() {
+fn changes_over_the_budget_are_reported() {
     let mut sandbox = with_data();
     sandbox.workspace.scope.precious_file_max = 100;
     sandbox.workspace.scope.precious_total_max = 120;
@@ -119,7 +115,7 @@ fn beyond_the_budget_a_change_is_noticed_and_said() {
     let receipt = sandbox.rewind_to(point);
     let unknown = "it was not covered before, so what stood there is not known";
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         [
             "not all",
             "restored data/x.csv",
@@ -131,7 +127,7 @@ fn beyond_the_budget_a_change_is_noticed_and_said() {
     // A rewind does not read what is not covered.
     let kept = history(&sandbox, "data/huge.bin");
     assert!(kept.iter().all(|change| !matches!(change.after, Entry::File { .. })), "{kept:?}");
-    // Nothing happens: nothing is said.
+    // Without a change there is no report.
     let next = sandbox.prompt("s", "next");
     sandbox.agent_writes("s", "src/a.rs", "b\n");
     sandbox.turn_end("s");
@@ -139,7 +135,7 @@ fn beyond_the_budget_a_change_is_noticed_and_said() {
 }
 
 #[test]
-fn a_folder_with_too_many_names_is_watched_from_outside() {
+fn a_folder_with_too_many_names_is_watched_as_a_whole() {
     let mut sandbox = with_data();
     sandbox.workspace.scope.ignored_folder_names = 3;
     for at in 0..4 {
@@ -153,7 +149,7 @@ fn a_folder_with_too_many_names_is_watched_from_outside() {
     sandbox.turn_end("s");
     let receipt = sandbox.rewind_to(point);
     let unknown = "it was not covered before, so what stood there is not known";
-    assert_eq!(said(&receipt), ["not all", &format!("not captured data: {unknown}")]);
+    assert_eq!(report(&receipt), ["not all", &format!("not captured data: {unknown}")]);
     settle();
     let next = sandbox.prompt("s", "next");
     sandbox.agent_writes("s", "src/a.rs", "b\n");
@@ -184,9 +180,9 @@ fn a_covered_folder_does_not_grow_beyond_the_limit() {
     assert!(skipped(&mut sandbox).contains(&(path("data/sub"), OutReason::TooMany)));
 }
 
-/// `make clean`, then `make`: what stood there comes back, new files are kept.
+/// `make clean`, then `make`: the old files are restored, new ones are kept.
 #[test]
-fn what_is_made_again_goes_back_to_what_it_was() {
+fn rebuilt_files_are_restored() {
     let mut sandbox = with_data();
     let point = sandbox.prompt("s", "go");
     sandbox.agent_runs("s", "make clean", |sandbox| sandbox.remove("data"));

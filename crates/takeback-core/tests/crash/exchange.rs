@@ -1,4 +1,4 @@
-//! An import and an export, stopped anywhere: all of it is there, or nothing.
+//! An import and an export, stopped anywhere, are complete or absent.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use takeback_testkit::Sandbox;
 
 use crate::scene::Scene;
 use crate::{
-    Listed, assert_intact, assert_nothing_left_behind, assert_same, go_exactly_to, stopped,
+    PointTree, assert_intact, assert_nothing_left_behind, assert_same, go_exactly_to, stopped,
 };
 
 fn export_to(sandbox: &mut Sandbox, path: &Path, overwrite: Overwrite) {
@@ -28,7 +28,7 @@ fn read(path: &Path) -> BundleFile {
 }
 
 #[test]
-fn an_import() {
+fn an_import_is_complete_or_absent() {
     let scene = Scene::before_a_rewind();
     let mut there = scene.frozen.thaw();
     let file = there.outside().join("bundle");
@@ -58,7 +58,7 @@ fn an_import() {
         assert_eq!(here.workspace.store.points().unwrap().len(), scene.listed.len());
         assert_intact(&here, &[]);
         let points = here.workspace.store.points().unwrap();
-        for (point, Listed { tree, .. }) in points.iter().zip(&scene.listed) {
+        for (point, PointTree { tree, .. }) in points.iter().zip(&scene.listed) {
             go_exactly_to(&mut here, point.id);
             let mut found = here.tree();
             assert!(found.remove(Path::new("mine too")).is_some());
@@ -72,7 +72,7 @@ fn an_import() {
 }
 
 #[test]
-fn an_export_over_an_older_one() {
+fn an_export_replaces_an_older_file_at_once() {
     let scene = Scene::before_a_rewind();
     let mut old = Vec::new();
     for n in 1.. {
@@ -90,7 +90,7 @@ fn an_export_over_an_older_one() {
             break;
         }
     }
-    // The old one, up to the moment when the new one takes its place.
+    // The old file, until the new one replaces it.
     assert_eq!(old.first(), Some(&true));
     assert_eq!(old.last(), Some(&false));
     assert!(old.is_sorted_by(|a, b| a >= b), "{old:?}");
