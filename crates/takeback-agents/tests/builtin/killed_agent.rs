@@ -82,7 +82,7 @@ fn the_next_process_resumes_with_every_call_answered() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("work")).unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "killed::killed_process"])
+        .args(["--exact", "killed_agent::killed_process"])
         .env(FOLDER, folder.path())
         .spawn()
         .unwrap();

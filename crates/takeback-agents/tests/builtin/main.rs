@@ -6,7 +6,7 @@
 mod endpoints;
 mod errors;
 mod interrupts;
-mod killed;
+mod killed_agent;
 mod memory;
 mod story;
 mod tools;

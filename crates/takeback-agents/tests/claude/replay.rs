@@ -16,14 +16,14 @@ use takeback_testkit::Sandbox;
 
 use crate::lab::start;
 
-pub(crate) struct ReplayedAgent {
+pub(crate) struct ReplayAgent {
     pub(crate) claude: Claude,
     pub(crate) received: Receiver<ChatEvent>,
     pub(crate) sandbox: Sandbox,
 }
 
 /// A program that answers each line that it reads with the next of `answers`.
-pub(crate) fn replay(answers: &[&str]) -> ReplayedAgent {
+pub(crate) fn replay(answers: &[&str]) -> ReplayAgent {
     let sandbox = Sandbox::new();
     let mut script = String::from("#!/bin/sh\n");
     for (number, answer) in answers.iter().enumerate() {
@@ -35,7 +35,7 @@ pub(crate) fn replay(answers: &[&str]) -> ReplayedAgent {
     replay_script(sandbox, &script)
 }
 
-pub(crate) fn replay_script(sandbox: Sandbox, script: &str) -> ReplayedAgent {
+pub(crate) fn replay_script(sandbox: Sandbox, script: &str) -> ReplayAgent {
     replay_with(sandbox, script, |_| {})
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn replay_with(
     sandbox: Sandbox,
     script: &str,
     adjust: impl FnOnce(&mut ClaudeOptions),
-) -> ReplayedAgent {
+) -> ReplayAgent {
     let program = sandbox.outside().join("claude");
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -59,10 +59,10 @@ pub(crate) fn replay_with(
     };
     adjust(&mut options);
     let (claude, received) = start(&sandbox, &options);
-    ReplayedAgent { claude, received, sandbox }
+    ReplayAgent { claude, received, sandbox }
 }
 
-impl ReplayedAgent {
+impl ReplayAgent {
     pub(crate) fn until(&self, ends: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
         let mut events = Vec::new();
         loop {
@@ -191,9 +191,9 @@ fn a_program_that_restores_too_slowly_is_killed() {
         "#!/bin/sh\necho $$ > '{}'\n{ANSWER}while read -r line; do :; done\n",
         pid.display()
     );
-    let ReplayedAgent { claude, received, sandbox } = replay_script(sandbox, &script);
+    let ReplayAgent { claude, received, sandbox } = replay_script(sandbox, &script);
     let claude = claude.with_files_timeout(Duration::from_millis(50));
-    let replayed = ReplayedAgent { claude, received, sandbox };
+    let replayed = ReplayAgent { claude, received, sandbox };
     replayed.until(|event| matches!(event, ChatEvent::Ready { .. }));
     let real = replayed.claude.rewind_files(MESSAGE, RestoreMode::Apply);
     assert!(matches!(real, Err(NativeFilesError::Agent(AgentError::Timeout(_)))), "{real:?}");
@@ -324,7 +324,7 @@ fn changes_are_in_the_log_before_the_program_may_stop() {
 
 /// A program that is killed while its shell continues, which writes `late.txt` when `go` exists. `start`
 /// starts the shell.
-fn killed_in_a_command(start: &str) -> ReplayedAgent {
+fn killed_in_a_command(start: &str) -> ReplayAgent {
     let sandbox = Sandbox::new();
     let hook = |name: &str| {
         let is_it = |line: &&str| line.contains(&format!("\"callback_id\":\"{name}\""));

@@ -8,10 +8,10 @@ mod cut;
 mod effects;
 mod example;
 mod human;
-mod killed;
+mod process_kills;
 mod retries;
 mod seed_001;
-mod together;
+mod concurrency;
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};

@@ -62,7 +62,7 @@ fn new_folder() -> tempfile::TempDir {
 
 fn child(folder: &Path, stop: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "killed::child_process", "--ignored", "--nocapture"])
+        .args(["--exact", "process_kills::child_process", "--ignored", "--nocapture"])
         .env(FOLDER, folder)
         .env(STOP, stop)
         .stdout(Stdio::piped())

@@ -28,22 +28,29 @@ fn key(step: u32, attempt: u32) -> CheckpointKey {
     CheckpointKey { execution: execution(), step: StepIndex(step), attempt }
 }
 
-fn save(sandbox: &mut Sandbox, step: u32, state: Value, status: Status) -> SaveOutcome {
-    let execution = execution();
-    let new = NewCheckpoint {
-        execution: &execution,
+/// A successful step of no session.
+fn checkpoint<'a>(execution: &'a ExecutionId, step: u32, values: &'a Values) -> NewCheckpoint<'a> {
+    NewCheckpoint {
+        execution,
         branch: None,
         step: StepIndex(step),
         attempt: None,
         step_name: "a step",
         time: Timestamp(i64::from(step)),
-        status,
+        status: Status::Success,
         error: None,
-        values: &Values { state, ..Values::default() },
+        values,
         expect: ExpectedHead::Anything,
         point: None,
-        session: Some(&SessionId::from("s")),
-    };
+        session: None,
+    }
+}
+
+fn save(sandbox: &mut Sandbox, step: u32, state: Value, status: Status) -> SaveOutcome {
+    let (execution, session) = (execution(), SessionId::from("s"));
+    let values = Values { state, ..Values::default() };
+    let new =
+        NewCheckpoint { status, session: Some(&session), ..checkpoint(&execution, step, &values) };
     save_step(&mut sandbox.workspace, &new).unwrap().0
 }
 
@@ -204,11 +211,11 @@ fn two(text: &str) -> (String, String) {
 #[test]
 fn a_save_during_a_rollback_makes_it_change_nothing() {
     for files in [RollbackFiles::All, RollbackFiles::Exact] {
-        a_save_makes_it_nothing_at_all(files);
+        save_during(files);
     }
 }
 
-fn a_save_makes_it_nothing_at_all(files: RollbackFiles) {
+fn save_during(files: RollbackFiles) {
     let mut sandbox = three_steps();
     sandbox.turn_end("s");
     let before = current(&sandbox);
@@ -304,22 +311,7 @@ fn a_step_in_the_middle_of_a_call_does_not_end_it() {
 #[test]
 fn a_checkpoint_without_its_files_says_so() {
     let mut sandbox = three_steps();
-    let execution = execution();
-    let new = NewCheckpoint {
-        execution: &execution,
-        branch: None,
-        step: StepIndex(4),
-        attempt: None,
-        step_name: "no files",
-        time: Timestamp(4),
-        status: Status::Success,
-        error: None,
-        values: &Values::default(),
-        expect: ExpectedHead::Anything,
-        point: None,
-        session: None,
-    };
-    sandbox.workspace.states.save(&new).unwrap();
+    sandbox.workspace.states.save(&checkpoint(&execution(), 4, &Values::default())).unwrap();
     save(&mut sandbox, 5, json!(5), Status::Success);
     let refused = rollback_to(&mut sandbox.workspace, &key(4, 1), RollbackFiles::All);
     assert!(matches!(refused, Err(ExecutionError::NoFiles { id }) if id == key(4, 1).id()));
@@ -449,20 +441,10 @@ fn a_step_that_is_refused_leaves_no_point() {
     let before = sandbox.workspace.store.points().unwrap();
     sandbox.agent_writes("s", "a.txt", "4\n");
     let (execution, missing) = (execution(), "ckpt-e-9".parse().unwrap());
-    let new = NewCheckpoint {
-        execution: &execution,
-        branch: None,
-        step: StepIndex(4),
-        attempt: None,
-        step_name: "refused",
-        time: Timestamp(4),
-        status: Status::Success,
-        error: None,
-        values: &Values::default(),
-        expect: ExpectedHead::Newest(Some(&missing)),
-        point: None,
-        session: Some(&SessionId::from("s")),
-    };
+    let (values, session) = (Values::default(), SessionId::from("s"));
+    let expect = ExpectedHead::Newest(Some(&missing));
+    let new =
+        NewCheckpoint { expect, session: Some(&session), ..checkpoint(&execution, 4, &values) };
     let refused = save_step(&mut sandbox.workspace, &new).unwrap_err();
     assert!(matches!(refused, ExecutionError::State(StateError::MissingParent { .. })));
     assert_eq!(sandbox.workspace.store.points().unwrap(), before);
@@ -493,20 +475,7 @@ fn clean_ups_of_other_runs_keep_an_executions_state_and_points() {
     for step in 1..=3 {
         sandbox.agent_writes(&run.0, "a.txt", format!("{step}\n"));
         let values = Values { state: json!(step), ..Values::default() };
-        let new = NewCheckpoint {
-            execution: &execution,
-            branch: None,
-            step: StepIndex(step),
-            attempt: None,
-            step_name: "a step",
-            time: Timestamp(1),
-            status: Status::Success,
-            error: None,
-            values: &values,
-            expect: ExpectedHead::Anything,
-            point: None,
-            session: Some(&run),
-        };
+        let new = NewCheckpoint { session: Some(&run), ..checkpoint(&execution, step, &values) };
         save_step(&mut sandbox.workspace, &new).unwrap();
     }
     sandbox.session_end(&run.0);

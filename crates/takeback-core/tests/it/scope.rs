@@ -29,28 +29,34 @@ fn scanned(sandbox: &mut Sandbox) -> (Vec<String>, Vec<(String, OutReason)>) {
     (covered.map(|(path, _)| path.display()).collect(), skipped.collect())
 }
 
-fn out<const N: usize>(paths: [(&str, OutReason); N]) -> Vec<(String, OutReason)> {
-    paths.map(|(path, reason)| (path.to_owned(), reason)).to_vec()
+fn out(paths: &[(&str, OutReason)]) -> Vec<(String, OutReason)> {
+    paths.iter().map(|(path, reason)| ((*path).to_owned(), *reason)).collect()
 }
 
-#[test]
-fn ignore_rules_are_gits() {
-    let mut sandbox = Sandbox::in_memory();
-    // No ignored file is small enough to be precious: what is ignored is out.
-    sandbox.workspace.scope.precious_file_max = 0;
-    sandbox.write(".gitignore", "*.log\n!keep.log\n/top\nbuild/\n# comment\n\nlib/*.tmp\n");
-    sandbox.write(".git/info/exclude", "private\n");
-    sandbox.write("lib/.gitignore", "!loud.log\nkeep.log\n");
-    for name in ["a.log", "keep.log", "top", "private", "build/out", "lib/top", "lib/loud.log"] {
-        sandbox.write(name, "x");
-    }
-    for name in ["lib/keep.log", "lib/x.tmp", "lib/deep/x.tmp", "lib/build/out", "lib/deep/a.log"] {
-        sandbox.write(name, "x");
-    }
-    let (covered, skipped) = scanned(&mut sandbox);
-    assert_eq!(
-        covered,
-        [
+struct Row {
+    name: &'static str,
+    set_up: fn(&mut Sandbox),
+    covered: &'static [&'static str],
+    skipped: &'static [(&'static str, OutReason)],
+}
+
+const ROWS: [Row; 6] = [
+    Row {
+        name: "ignore rules are git's",
+        set_up: |s| {
+            // No ignored file is small enough to be covered.
+            s.workspace.scope.precious_file_max = 0;
+            s.write(".gitignore", "*.log\n!keep.log\n/top\nbuild/\n# comment\n\nlib/*.tmp\n");
+            s.write(".git/info/exclude", "private\n");
+            s.write("lib/.gitignore", "!loud.log\nkeep.log\n");
+            for name in ["a.log", "keep.log", "top", "private", "build/out", "lib/top"] {
+                s.write(name, "x");
+            }
+            for name in ["loud.log", "keep.log", "x.tmp", "deep/x.tmp", "build/out", "deep/a.log"] {
+                s.write(&format!("lib/{name}"), "x");
+            }
+        },
+        covered: &[
             ".gitignore",
             "keep.log",
             "lib",
@@ -58,12 +64,9 @@ fn ignore_rules_are_gits() {
             "lib/deep",
             "lib/deep/x.tmp",
             "lib/loud.log",
-            "lib/top"
-        ]
-    );
-    assert_eq!(
-        skipped,
-        out([
+            "lib/top",
+        ],
+        skipped: &[
             ("a.log", OutReason::IgnoredFile),
             ("build", OutReason::IgnoredFolder),
             ("lib/build", OutReason::IgnoredFolder),
@@ -72,65 +75,98 @@ fn ignore_rules_are_gits() {
             ("lib/x.tmp", OutReason::IgnoredFile),
             ("private", OutReason::IgnoredFile),
             ("top", OutReason::IgnoredFile),
-        ])
-    );
-}
-
-#[test]
-fn a_nested_repository_is_in_by_its_own_rules_without_its_internals() {
-    let mut sandbox = Sandbox::in_memory();
-    sandbox.workspace.scope.precious_file_max = 0;
-    sandbox.write(".gitignore", "*.log\n");
-    sandbox.write("dep/.git/HEAD", "ref: refs/heads/main\n");
-    sandbox.write("dep/.gitignore", "*.tmp\n");
-    sandbox.write("dep/a.log", "in: the rules above do not speak for it\n");
-    sandbox.write("dep/a.tmp", "out\n");
-    sandbox.write("dep/src/b.log", "in\n");
-    sandbox.write("b.log", "out\n");
-    let (covered, skipped) = scanned(&mut sandbox);
-    assert_eq!(
-        covered,
-        [".gitignore", "dep", "dep/.gitignore", "dep/a.log", "dep/src", "dep/src/b.log"]
-    );
-    assert_eq!(
-        skipped,
-        out([("b.log", OutReason::IgnoredFile), ("dep/a.tmp", OutReason::IgnoredFile)])
-    );
-}
-
-#[test]
-fn derived_folders_are_known_by_name_and_by_what_stands_beside_them() {
-    let mut sandbox = Sandbox::in_memory();
-    sandbox.workspace.scope.derived_folders = vec!["generated".to_owned()];
-    sandbox.write("package.json", "{}");
-    sandbox.write("node_modules/dep/index.js", "x");
-    sandbox.write("docs/node_modules/mine.txt", "no manifest next to it: a user's own folder\n");
-    sandbox.write("lib/.gitignore", "target/\n");
-    sandbox.write("lib/target/debug/x", "x");
-    sandbox.write("src/__pycache__/a.pyc", "x");
-    sandbox.write("src/generated/a.rs", "x");
-    let (covered, skipped) = scanned(&mut sandbox);
-    assert_eq!(
-        covered,
-        [
+        ],
+    },
+    Row {
+        name: "a nested repository is covered by its own rules, without its internals",
+        set_up: |s| {
+            s.workspace.scope.precious_file_max = 0;
+            s.write(".gitignore", "*.log\n");
+            s.write("dep/.git/HEAD", "ref: refs/heads/main\n");
+            s.write("dep/.gitignore", "*.tmp\n");
+            s.write("dep/a.log", "covered: the rules above do not apply to it\n");
+            s.write("dep/a.tmp", "ignored\n");
+            s.write("dep/src/b.log", "covered\n");
+            s.write("b.log", "ignored\n");
+        },
+        covered: &[".gitignore", "dep", "dep/.gitignore", "dep/a.log", "dep/src", "dep/src/b.log"],
+        skipped: &[("b.log", OutReason::IgnoredFile), ("dep/a.tmp", OutReason::IgnoredFile)],
+    },
+    Row {
+        name: "derived folders are recognized by name and by the files next to them",
+        set_up: |s| {
+            s.workspace.scope.derived_folders = vec!["generated".to_owned()];
+            s.write("package.json", "{}");
+            s.write("node_modules/dep/index.js", "x");
+            s.write("docs/node_modules/mine.txt", "no manifest next to it: a user's own folder\n");
+            s.write("lib/.gitignore", "target/\n");
+            s.write("lib/target/debug/x", "x");
+            s.write("src/__pycache__/a.pyc", "x");
+            s.write("src/generated/a.rs", "x");
+        },
+        covered: &[
             "docs",
             "docs/node_modules",
             "docs/node_modules/mine.txt",
             "lib",
             "lib/.gitignore",
             "package.json",
-            "src"
-        ]
-    );
-    assert_eq!(
-        skipped,
-        out([
+            "src",
+        ],
+        skipped: &[
             ("lib/target", OutReason::Derived),
             ("node_modules", OutReason::Derived),
             ("src/__pycache__", OutReason::Derived),
             ("src/generated", OutReason::Derived),
-        ])
-    );
+        ],
+    },
+    Row {
+        name: ".takebackignore excludes paths",
+        set_up: |s| {
+            s.write(".takebackignore", "secrets/\n*.iso\n");
+            for name in ["secrets/key", "disk.iso", "lib/other.iso", "a.txt"] {
+                s.write(name, "x");
+            }
+        },
+        covered: &[".takebackignore", "a.txt", "lib"],
+        skipped: &[
+            ("disk.iso", OutReason::Excluded),
+            ("lib/other.iso", OutReason::Excluded),
+            ("secrets", OutReason::Excluded),
+        ],
+    },
+    Row {
+        name: "a nested workspace owns its files",
+        set_up: |s| {
+            s.workspace.scope.nested_workspaces = vec![path("lib/inner")];
+            s.write("lib/inner/a.txt", "x");
+            s.write("lib/b.txt", "x");
+        },
+        covered: &["lib", "lib/b.txt"],
+        skipped: &[("lib/inner", OutReason::NestedWorkspace)],
+    },
+    Row {
+        name: "links are recorded as links and never followed",
+        set_up: |s| {
+            fs::create_dir(s.outside().join("elsewhere")).unwrap();
+            fs::write(s.outside().join("elsewhere/secret"), "x").unwrap();
+            symlink("../elsewhere", s.at("link")).unwrap();
+            symlink("link", s.at("loop")).unwrap();
+        },
+        covered: &["link", "loop"],
+        skipped: &[],
+    },
+];
+
+#[test]
+fn a_scan_covers_the_workspace_and_reports_what_it_skips() {
+    for Row { name, set_up, covered, skipped } in ROWS {
+        let mut sandbox = Sandbox::in_memory();
+        set_up(&mut sandbox);
+        let found = scanned(&mut sandbox);
+        assert_eq!(found.0, covered, "{name}: covered");
+        assert_eq!(found.1, out(skipped), "{name}: skipped");
+    }
 }
 
 #[test]
@@ -147,7 +183,7 @@ fn ignored_files_are_precious_within_a_budget() {
     assert_eq!(covered, [".env", ".gitignore", "a.db"]);
     assert_eq!(
         skipped,
-        out([("b.db", OutReason::OverBudget), ("large.db", OutReason::IgnoredFile)])
+        out(&[("b.db", OutReason::OverBudget), ("large.db", OutReason::IgnoredFile)])
     );
 
     let point = sandbox.prompt("s", "go");
@@ -162,26 +198,6 @@ fn ignored_files_are_precious_within_a_budget() {
 }
 
 #[test]
-fn takebackignore_keeps_things_out() {
-    let mut sandbox = Sandbox::in_memory();
-    sandbox.write(".takebackignore", "secrets/\n*.iso\n");
-    sandbox.write("secrets/key", "x");
-    sandbox.write("disk.iso", "x");
-    sandbox.write("lib/other.iso", "x");
-    sandbox.write("a.txt", "x");
-    let (covered, skipped) = scanned(&mut sandbox);
-    assert_eq!(covered, [".takebackignore", "a.txt", "lib"]);
-    assert_eq!(
-        skipped,
-        out([
-            ("disk.iso", OutReason::Excluded),
-            ("lib/other.iso", OutReason::Excluded),
-            ("secrets", OutReason::Excluded),
-        ])
-    );
-}
-
-#[test]
 fn pipes_are_never_opened() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("a.txt", "a\n");
@@ -190,7 +206,7 @@ fn pipes_are_never_opened() {
     assert!(made.success());
     let (covered, skipped) = scanned(&mut sandbox);
     assert_eq!(covered, ["a.txt"]);
-    assert_eq!(skipped, out([("pipe", OutReason::Special)]));
+    assert_eq!(skipped, out(&[("pipe", OutReason::Special)]));
 
     sandbox.prompt("s", "go");
     sandbox.before_edit("s", &["pipe"]);
@@ -204,28 +220,6 @@ fn pipes_are_never_opened() {
         Command::new("mkfifo").arg(sandbox.at("a.txt")).status().expect("mkfifo runs");
     });
     assert_eq!(history(&sandbox, "a.txt").pop().map(|change| change.after), Some(special));
-}
-
-#[test]
-fn a_workspace_inside_another_owns_its_files() {
-    let mut sandbox = Sandbox::in_memory();
-    sandbox.workspace.scope.nested_workspaces = vec![path("lib/inner")];
-    sandbox.write("lib/inner/a.txt", "x");
-    sandbox.write("lib/b.txt", "x");
-    let (covered, skipped) = scanned(&mut sandbox);
-    assert_eq!(covered, ["lib", "lib/b.txt"]);
-    assert_eq!(skipped, out([("lib/inner", OutReason::NestedWorkspace)]));
-}
-
-#[test]
-fn links_are_kept_as_links_and_never_followed() {
-    let mut sandbox = Sandbox::in_memory();
-    fs::create_dir(sandbox.outside().join("elsewhere")).unwrap();
-    fs::write(sandbox.outside().join("elsewhere/secret"), "x").unwrap();
-    symlink("../elsewhere", sandbox.at("link")).unwrap();
-    symlink("link", sandbox.at("loop")).unwrap();
-    let (covered, _) = scanned(&mut sandbox);
-    assert_eq!(covered, ["link", "loop"]);
 }
 
 // --- roots --------------------------------------------------------------------------------------
@@ -443,7 +437,7 @@ fn the_budget_for_ignored_files_survives_the_loss_of_the_index() {
     sandbox.workspace.scope.precious_total_max = 10;
     scanned(&mut sandbox);
     sandbox.write("b.db", "12345678");
-    assert_eq!(scanned(&mut sandbox).1, out([("b.db", OutReason::OverBudget)]));
+    assert_eq!(scanned(&mut sandbox).1, out(&[("b.db", OutReason::OverBudget)]));
 }
 
 #[test]
@@ -551,20 +545,20 @@ fn skipped_paths_are_covered_once_the_reason_is_gone() {
         ("d/c.db", OutReason::IgnoredFile),
         ("e/x.own", OutReason::IgnoredFolder),
     ];
-    assert_eq!(skipped, out(all));
-    assert_eq!(scanned(&mut sandbox).1, out(all), "they are still reported");
+    assert_eq!(skipped, out(&all));
+    assert_eq!(scanned(&mut sandbox).1, out(&all), "they are still reported");
 
     // Written in place: no folder's time moves.
     sandbox.write("d/c.db", "123");
     settle();
-    assert_eq!(scanned(&mut sandbox).1, out([all[0], all[2]]));
+    assert_eq!(scanned(&mut sandbox).1, out(&[all[0], all[2]]));
     sandbox.write(".git/info/exclude", "");
     settle();
-    assert_eq!(scanned(&mut sandbox).1, out([all[0]]));
+    assert_eq!(scanned(&mut sandbox).1, out(&[all[0]]));
     sandbox.write("d/a.db", "");
     settle();
     scanned(&mut sandbox);
-    assert_eq!(scanned(&mut sandbox).1, out([all[0]]), "11 bytes are still too many");
+    assert_eq!(scanned(&mut sandbox).1, out(&[all[0]]), "11 bytes are still too many");
     sandbox.workspace.scope.precious_total_max = 11;
-    assert_eq!(scanned(&mut sandbox).1, out([]));
+    assert_eq!(scanned(&mut sandbox).1, out(&[]));
 }

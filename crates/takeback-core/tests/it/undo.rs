@@ -129,28 +129,12 @@ fn an_exact_undo_restores_everything_over_later_edits() {
     sandbox.write("a.txt", "mine\n");
     sandbox.write("made-1", "mine\n");
     sandbox.write("mine.txt", "mine\n");
-    let exact = RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(Target::Undo) };
-    assert!(sandbox.rewind(&exact).unwrap().success);
+    assert!(exactly(&mut sandbox, Target::Undo).success);
     assert_eq!(state(&sandbox), "3 [123]");
     assert_eq!(sandbox.read("made-1"), "made\n");
     assert_eq!(sandbox.read("mine.txt"), "mine\n", "the rewind had not touched it");
     sandbox.redo();
     assert_eq!(sandbox.read("a.txt"), "mine\n");
-}
-
-#[test]
-fn there_is_nothing_to_redo_after_a_new_rewind() {
-    let (mut sandbox, points) = three_turns();
-    sandbox.rewind_to(points[2]);
-    sandbox.undo();
-    sandbox.rewind_to(points[1]);
-    let nothing = sandbox.rewind(&RewindRequest::new(Target::Redo));
-    assert!(matches!(nothing, Err(RewindError::NothingToRedo)), "{nothing:?}");
-    assert_eq!(state(&sandbox), "1 [1]");
-    sandbox.undo();
-    assert_eq!(state(&sandbox), "3 [123]");
-    sandbox.redo();
-    assert_eq!(state(&sandbox), "1 [1]");
 }
 
 #[test]
@@ -168,36 +152,49 @@ fn a_redo_works_after_new_prompts() {
 
 // --- only what still has an effect --------------------------------------------------------------
 
+/// Each script starts after the three turns. `to N` rewinds to the point before turn N; behind the
+/// arrow is the state that follows, or why nothing is done.
 #[test]
-fn a_rewind_to_the_same_point_again_finds_nothing_to_do() {
-    let (mut sandbox, points) = three_turns();
-    sandbox.rewind_to(points[1]);
-    let again = sandbox.rewind_to(points[1]);
-    assert_eq!(report(&again), ["success"]);
-    assert_eq!(state(&sandbox), "1 [1]");
-}
-
-#[test]
-fn an_undo_after_an_empty_rewind_asks_first() {
-    let (mut sandbox, points) = three_turns();
-    sandbox.rewind_to(points[1]);
-    assert!(!sandbox.rewind_to(points[1]).changed_something());
-    sandbox.reopen();
-    let undo = RewindRequest::new(Target::Undo);
-    let nothing = sandbox.rewind(&undo);
-    assert!(matches!(nothing, Err(RewindError::RewoundNothing)), "{nothing:?}");
-    assert_eq!(state(&sandbox), "1 [1]");
-    // A second request undoes the one before it.
-    sandbox.undo();
-    assert_eq!(state(&sandbox), "3 [123]");
-    // One that did something since makes no difference to it.
-    sandbox.rewind_to(points[1]);
-    sandbox.rewind_to(points[1]);
-    sandbox.rewind_to(points[0]);
-    sandbox.undo();
-    assert_eq!(state(&sandbox), "1 [1]");
-    sandbox.undo();
-    assert_eq!(state(&sandbox), "3 [123]");
+fn rewinds_undos_and_redos_lead_to_the_expected_state() {
+    for script in [
+        // A new rewind ends what could be redone.
+        "to 3 -> 2 [12], undo -> 3 [123], to 2 -> 1 [1], redo -> nothing to redo, \
+         undo -> 3 [123], redo -> 1 [1]",
+        // A second rewind to the same point finds nothing to do.
+        "to 2 -> 1 [1], to 2 -> nothing to do",
+        // After it, an undo must be repeated: it may not be meant for the rewind before.
+        "to 2 -> 1 [1], to 2 -> nothing to do, undo -> last rewind did nothing, undo -> 3 [123]",
+        // Unless another rewind did something since.
+        "to 2 -> 1 [1], to 2 -> nothing to do, to 1 -> 0 [], undo -> 1 [1], undo -> 3 [123]",
+        // A rewind to a later point goes forward.
+        "to 1 -> 0 [], to 3 -> 2 [12], to 2 -> 1 [1], undo -> 2 [12], undo -> 0 []",
+    ] {
+        let (mut sandbox, points) = three_turns();
+        for step in script.split(", ") {
+            let (action, expected) = step.split_once(" -> ").unwrap();
+            let before = state(&sandbox);
+            let target = match action {
+                "undo" => Target::Undo,
+                "redo" => Target::Redo,
+                to => Target::Point(points[to[3..].parse::<usize>().unwrap() - 1]),
+            };
+            let answer = match sandbox.rewind(&RewindRequest::new(target)) {
+                Ok(receipt) => {
+                    assert!(receipt.success, "{script}: {step}: {receipt:?}");
+                    let is_empty = !receipt.changed_something();
+                    if is_empty { "nothing to do".to_owned() } else { state(&sandbox) }
+                }
+                Err(RewindError::NothingToRedo) => "nothing to redo".to_owned(),
+                Err(RewindError::RewoundNothing) => "last rewind did nothing".to_owned(),
+                Err(error) => panic!("{script}: {step}: {error:?}"),
+            };
+            assert_eq!(answer, expected, "{script}: {step}");
+            if answer.contains("nothing") {
+                assert_eq!(state(&sandbox), before, "{script}: {step}");
+            }
+            sandbox.reopen();
+        }
+    }
 }
 
 #[test]
@@ -218,22 +215,6 @@ fn several_rewinds_lead_where_one_would() {
         }
         assert_eq!(state(&sandbox), "3 [123]", "{order:?}, undone");
     }
-}
-
-#[test]
-fn a_rewind_to_a_later_point_goes_forward() {
-    let (mut sandbox, points) = three_turns();
-    sandbox.rewind_to(points[0]);
-    assert_eq!(state(&sandbox), "0 []");
-    let receipt = sandbox.rewind_to(points[2]);
-    assert!(receipt.success, "{receipt:?}");
-    assert_eq!(state(&sandbox), "2 [12]");
-    sandbox.rewind_to(points[1]);
-    assert_eq!(state(&sandbox), "1 [1]");
-    sandbox.undo();
-    assert_eq!(state(&sandbox), "2 [12]");
-    sandbox.undo();
-    assert_eq!(state(&sandbox), "0 []");
 }
 
 #[test]
@@ -273,9 +254,8 @@ fn every_rewind_has_a_safety_point() {
     }
 }
 
-fn exactly(sandbox: &mut Sandbox, point: PointId) -> Receipt {
-    let exact =
-        RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(Target::Point(point)) };
+fn exactly(sandbox: &mut Sandbox, target: Target) -> Receipt {
+    let exact = RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(target) };
     sandbox.rewind(&exact).unwrap()
 }
 
@@ -293,11 +273,11 @@ fn an_exact_rewind_to_a_safety_point_is_exact() {
     });
     sandbox.turn_end("s");
     let before = sandbox.tree();
-    let safety = exactly(&mut sandbox, first).safety_point.expect("there is one");
-    assert!(exactly(&mut sandbox, with_docs).success);
+    let safety = exactly(&mut sandbox, Target::Point(first)).safety_point.expect("there is one");
+    assert!(exactly(&mut sandbox, Target::Point(with_docs)).success);
     assert!(sandbox.exists("docs/index.md"));
     sandbox.write("mine.txt", "mine\n");
-    let receipt = exactly(&mut sandbox, safety);
+    let receipt = exactly(&mut sandbox, Target::Point(safety));
     assert!(receipt.is_whole(), "{receipt:?}");
     assert_eq!(sandbox.tree(), before);
 }
@@ -308,7 +288,7 @@ fn an_exact_rewind_to_a_safety_point_keeps_unscanned_paths() {
     let (mut sandbox, points) = three_turns();
     sandbox.write("mine.txt", "before\n");
     let safety = sandbox.rewind_to(points[0]).safety_point.expect("there is one");
-    let receipt = exactly(&mut sandbox, safety);
+    let receipt = exactly(&mut sandbox, Target::Point(safety));
     assert!(receipt.success);
     let kept: Vec<_> = receipt.kept_files.iter().map(|note| note.path.display()).collect();
     assert_eq!((kept, sandbox.read("mine.txt").as_str()), (vec!["mine.txt".into()], "before\n"));
@@ -318,7 +298,7 @@ fn an_exact_rewind_to_a_safety_point_keeps_unscanned_paths() {
     sandbox.prompt("s", "a look at everything");
     sandbox.turn_end("s");
     sandbox.write("mine.txt", "after\n");
-    let receipt = exactly(&mut sandbox, safety);
+    let receipt = exactly(&mut sandbox, Target::Point(safety));
     assert!(receipt.is_whole(), "{receipt:?}");
     assert_eq!(sandbox.read("mine.txt"), "before\n");
 }
@@ -331,9 +311,7 @@ fn an_unrecorded_save_survives_a_rewind() {
     sandbox.agent_writes("s", "a.txt", "two\n");
     sandbox.turn_end("s");
     fs::write(sandbox.at("a.txt"), "saved a moment ago\n").unwrap();
-    let exact =
-        RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(Target::Point(point)) };
-    sandbox.rewind(&exact).unwrap();
+    exactly(&mut sandbox, Target::Point(point));
     assert_eq!(sandbox.read("a.txt"), "one\n");
     sandbox.undo();
     assert_eq!(sandbox.read("a.txt"), "saved a moment ago\n");

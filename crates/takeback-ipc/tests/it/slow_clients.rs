@@ -1,4 +1,4 @@
-//! A client that does not read.
+//! Clients that do not read.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -28,7 +28,7 @@ fn served(
 }
 
 #[test]
-fn who_reads_nothing_is_given_up() {
+fn a_client_that_does_not_read_is_dropped() {
     let limits = Limits { unread: 1 << 20, stall: Duration::from_millis(50), ..Limits::default() };
     let (mut client, thread) = served(limits, methods);
     let call = br#"{"jsonrpc":"2.0","id":1,"method":"big","params":[500000]}"#;
@@ -38,7 +38,7 @@ fn who_reads_nothing_is_given_up() {
 }
 
 #[test]
-fn who_asks_for_much_and_falls_silent_is_given_up_too() {
+fn a_client_that_stops_reading_is_dropped() {
     let limits = Limits { stall: Duration::from_millis(50), ..Limits::default() };
     let (mut client, thread) = served(limits, methods);
     writeln!(client, r#"{{"jsonrpc":"2.0","id":1,"method":"big","params":[10000000]}}"#)
@@ -67,7 +67,7 @@ fn a_client_that_reads_nothing_is_limited() {
 }
 
 #[test]
-fn who_reads_late_gets_everything_in_order() {
+fn a_client_that_reads_late_gets_everything_in_order() {
     let limits = Limits { unread: 1000, stall: Duration::from_secs(60), ..Limits::default() };
     let (mut client, thread) = served(limits, methods);
     for id in 0..50 {
@@ -84,7 +84,7 @@ fn who_reads_late_gets_everything_in_order() {
 }
 
 #[test]
-fn nobody_waits_for_a_client_that_is_gone() {
+fn a_disconnected_client_delays_no_call() {
     let limits = Limits { unread: 1000, stall: Duration::from_secs(60), ..Limits::default() };
     let (sender, receiver) = std::sync::mpsc::channel();
     let (mut client, thread) = served(limits, move |call, outlet| {

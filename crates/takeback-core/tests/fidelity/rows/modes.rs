@@ -11,83 +11,39 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
+/// Lays out one file with a mode.
+macro_rules! file {
+    ($path:literal, $mode:literal) => {
+        |s: &Sandbox| {
+            s.write($path, "before\n");
+            s.set_mode($path, $mode);
+        }
+    };
+}
+
 fn plain() -> Vec<Row> {
     vec![
-        row(
-            "0600, made readable by all",
-            |s| {
-                s.write("secret", "s\n");
-                s.set_mode("secret", 0o600);
-            },
-            |s| s.set_mode("secret", 0o644),
-        ),
-        row(
-            "0600, deleted",
-            |s| {
-                s.write("secret", "s\n");
-                s.set_mode("secret", 0o600);
-            },
-            |s| s.remove("secret"),
-        ),
-        row(
-            "0600, written anew as 0644",
-            |s| {
-                s.write("secret", "s\n");
-                s.set_mode("secret", 0o600);
-            },
-            |s| {
-                s.remove("secret");
-                s.write("secret", "other\n");
-                s.set_mode("secret", 0o644);
-            },
-        ),
-        row(
-            "executable, made plain",
-            |s| {
-                s.write("run.sh", "#!/bin/sh\n");
-                s.set_mode("run.sh", 0o755);
-            },
-            |s| s.set_mode("run.sh", 0o644),
-        ),
-        row(
-            "executable, deleted",
-            |s| {
-                s.write("run.sh", "#!/bin/sh\n");
-                s.set_mode("run.sh", 0o755);
-            },
-            |s| s.remove("run.sh"),
-        ),
-        row(
-            "plain, made executable and changed",
-            |s| {
-                s.write("run.sh", "#!/bin/sh\n");
-                s.set_mode("run.sh", 0o640);
-            },
-            |s| {
-                s.write("run.sh", "rm\n");
-                s.set_mode("run.sh", 0o777);
-            },
-        ),
+        row("0600, made readable by all", file!("secret", 0o600), |s| s.set_mode("secret", 0o644)),
+        row("0600, deleted", file!("secret", 0o600), |s| s.remove("secret")),
+        row("0600, written anew as 0644", file!("secret", 0o600), |s| {
+            s.remove("secret");
+            s.write("secret", "other\n");
+            s.set_mode("secret", 0o644);
+        }),
+        row("executable, made plain", file!("run.sh", 0o755), |s| s.set_mode("run.sh", 0o644)),
+        row("executable, deleted", file!("run.sh", 0o755), |s| s.remove("run.sh")),
+        row("plain, made executable and changed", file!("run.sh", 0o640), |s| {
+            s.write("run.sh", "rm\n");
+            s.set_mode("run.sh", 0o777);
+        }),
+        row("read-only file, replaced", file!("fixed", 0o444), |s| {
+            super::replace(&s.at("fixed"), "changed\n");
+        }),
+        row("read-only file, deleted", file!("fixed", 0o444), |s| s.remove("fixed")),
         row(
             "folder, closed to everybody",
             |s| s.write("shut/inside/file", "f\n"),
             |s| s.set_mode("shut", 0),
-        ),
-        row(
-            "read-only file, replaced",
-            |s| {
-                s.write("fixed", "f\n");
-                s.set_mode("fixed", 0o444);
-            },
-            |s| super::replace(&s.at("fixed"), "changed\n"),
-        ),
-        row(
-            "read-only file, deleted",
-            |s| {
-                s.write("fixed", "f\n");
-                s.set_mode("fixed", 0o444);
-            },
-            |s| s.remove("fixed"),
         ),
         row(
             "odd modes of folders",
