@@ -1,43 +1,16 @@
 //! A process is killed in the middle of a call, and another one continues.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use serde_json::json;
 use takeback_agents::last_memory;
-use takeback_core::worktree::scope::ScopeOptions;
-use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
-use takeback_store::{SqliteStates, SqliteStore, Timestamp};
 
 use super::*;
+use crate::real_workspace::open;
 
 const FOLDER: &str = "TAKEBACK_TEST_FOLDER";
-
-fn open(folder: &Path) -> Workspace {
-    let store_dir = folder.join("store");
-    Workspace::open(WorkspaceOptions {
-        root: folder.join("work"),
-        store: Box::new(SqliteStore::create(&store_dir).unwrap()),
-        states: Arc::new(SqliteStates::at(&store_dir)),
-        store_dir,
-        home: None,
-        scope: ScopeOptions::default(),
-        limits: Limits::default(),
-        ambient: Ambient {
-            now: Box::new(|| {
-                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-                Timestamp(i64::try_from(since_1970.as_millis()).unwrap())
-            }),
-            file_time: Box::new(takeback_core::system_file_time),
-            random: Box::new(|| RandomState::new().hash_one(())),
-            watch: None,
-        },
-    })
-    .unwrap()
-}
 
 fn talk_in(
     folder: &Path,

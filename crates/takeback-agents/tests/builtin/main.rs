@@ -8,6 +8,8 @@ mod errors;
 mod interrupts;
 mod killed_agent;
 mod memory;
+#[path = "../it/real_workspace.rs"]
+mod real_workspace;
 mod story;
 mod tools;
 mod tour;

@@ -9,6 +9,7 @@ mod effects;
 mod example;
 mod human;
 mod process_kills;
+mod real_workspace;
 mod retries;
 mod seed_001;
 mod concurrency;

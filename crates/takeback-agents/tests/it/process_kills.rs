@@ -1,23 +1,19 @@
 //! A process is killed at any point of a run, and another one continues.
 
 use std::cell::Cell;
-use std::hash::{BuildHasher as _, RandomState};
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::json;
 use takeback_agents::{EffectDecision, RunError, RunEvent, Step, StepAgent};
-use takeback_core::worktree::scope::ScopeOptions;
-use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
 use takeback_store::state::Status;
-use takeback_store::{SqliteStates, SqliteStore, Timestamp};
 use takeback_testkit::tree;
 
+use crate::real_workspace::open;
 use crate::{Places, agent, five_steps, head, initial, nothing, undisturbed};
 
 const FOLDER: &str = "TAKEBACK_TEST_FOLDER";
@@ -27,29 +23,6 @@ const FAILURES: usize = 2;
 
 fn places(folder: &Path) -> Places {
     Places { root: folder.join("work"), log: folder.join("log") }
-}
-
-fn open(folder: &Path) -> Workspace {
-    let store_dir = folder.join("store");
-    Workspace::open(WorkspaceOptions {
-        root: folder.join("work"),
-        store: Box::new(SqliteStore::create(&store_dir).unwrap()),
-        states: Arc::new(SqliteStates::at(&store_dir)),
-        store_dir,
-        home: None,
-        scope: ScopeOptions::default(),
-        limits: Limits::default(),
-        ambient: Ambient {
-            now: Box::new(|| {
-                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-                Timestamp(i64::try_from(since_1970.as_millis()).unwrap())
-            }),
-            file_time: Box::new(takeback_core::system_file_time),
-            random: Box::new(|| RandomState::new().hash_one(())),
-            watch: None,
-        },
-    })
-    .unwrap()
 }
 
 fn new_folder() -> tempfile::TempDir {

@@ -5,7 +5,7 @@ use takeback_store::RewindState;
 use takeback_testkit::{Sandbox, SandboxImage};
 
 use crate::scene::Scene;
-use crate::{Abilities, PointTree, after_a_crash, assert_intact, go_exactly_to, stopped};
+use crate::{Abilities, PointTree, after_a_crash, assert_intact, at_every_stop, go_exactly_to};
 
 /// Six turns, of which two will be kept.
 fn scene() -> (SandboxImage, Vec<PointTree>) {
@@ -27,10 +27,10 @@ fn a_stopped_clean_up_leaves_every_point_intact() {
     let (frozen, listed) = scene();
     let policy = Policy { points_per_session: 2, ..Policy::default() };
     let mut outcomes = Vec::new();
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = frozen.thaw();
         let before = sandbox.tree();
-        let reached = stopped(n, || {
+        stop.run(|| {
             clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted).unwrap();
         });
         after_a_crash(&mut sandbox, Abilities::All);
@@ -41,20 +41,17 @@ fn a_stopped_clean_up_leaves_every_point_intact() {
             .filter(|listed| points.iter().any(|point| point.id == listed.point))
             .cloned()
             .collect();
-        assert!(still.len() == 6 || still.len() == 2, "point {n}: {} points", still.len());
+        assert!(still.len() == 6 || still.len() == 2, "{stop:?}: {} points", still.len());
         outcomes.push(still.len());
         assert_intact(&sandbox, &still);
         clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted).unwrap();
         assert_intact(&sandbox, &listed[4..]);
-        assert!(sandbox.workspace.store.unreferenced().unwrap().digests.is_empty(), "point {n}");
+        assert!(sandbox.workspace.store.unreferenced().unwrap().digests.is_empty(), "{stop:?}");
         for PointTree { point, tree } in &listed[4..] {
             go_exactly_to(&mut sandbox, *point);
-            assert_eq!(sandbox.tree(), *tree, "point {n}");
+            assert_eq!(sandbox.tree(), *tree, "{stop:?}");
         }
-        if reached.is_none() {
-            break;
-        }
-    }
+    });
     assert!(outcomes.contains(&6) && outcomes.contains(&2), "{outcomes:?}");
 }
 
@@ -63,9 +60,9 @@ fn a_stopped_clean_up_leaves_every_point_intact() {
 fn a_clean_up_keeps_everything_an_interrupted_rewind_needs() {
     let scene = Scene::before_a_rewind();
     let mut promised = false;
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = scene.frozen.thaw();
-        let reached = stopped(n, || {
+        stop.run(|| {
             sandbox.rewind_to(scene.listed[1].point);
         });
         sandbox.reopen();
@@ -75,9 +72,6 @@ fn a_clean_up_keeps_everything_an_interrupted_rewind_needs() {
             .unwrap();
         after_a_crash(&mut sandbox, Abilities::All);
         assert_intact(&sandbox, &scene.listed);
-        if reached.is_none() {
-            break;
-        }
-    }
+    });
     assert!(promised, "some were stopped after the promise");
 }

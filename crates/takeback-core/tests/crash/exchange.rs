@@ -12,7 +12,7 @@ use takeback_testkit::Sandbox;
 
 use crate::scene::Scene;
 use crate::{
-    PointTree, assert_intact, assert_nothing_left_behind, assert_same, go_exactly_to, stopped,
+    PointTree, assert_intact, assert_nothing_left_behind, assert_same, at_every_stop, go_exactly_to,
 };
 
 fn export_to(sandbox: &mut Sandbox, path: &Path, overwrite: Overwrite) {
@@ -40,18 +40,17 @@ fn an_import_is_complete_or_absent() {
     look_around(&mut here.workspace).unwrap();
     let before = here.tree();
     let here = here.freeze();
-    for n in 1.. {
+    let stops = at_every_stop(|stop| {
         let mut here = here.thaw();
-        let reached = stopped(n, || {
+        stop.run(|| {
             import(&mut here.workspace, &bundle, ImportMode::ForReal).unwrap();
         });
-        println!("stopped at {n}: {reached:?}");
         assert_same(&here.tree(), &before);
         assert_nothing_left_behind(&here);
         here.reopen();
         let points = here.workspace.store.points().unwrap();
         if points.is_empty() {
-            assert!(reached.is_some());
+            assert!(stop.reached.is_some());
             assert!(here.workspace.store.sessions().unwrap().is_empty());
             import(&mut here.workspace, &bundle, ImportMode::ForReal).unwrap();
         }
@@ -64,32 +63,25 @@ fn an_import_is_complete_or_absent() {
             assert!(found.remove(Path::new("mine too")).is_some());
             assert_same(&found, tree);
         }
-        if reached.is_none() {
-            assert!(n > 4, "only {n} points passed");
-            break;
-        }
-    }
+    });
+    assert!(stops > 4, "only {stops} points passed");
 }
 
 #[test]
 fn an_export_replaces_an_older_file_at_once() {
     let scene = Scene::before_a_rewind();
     let mut old = Vec::new();
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = scene.frozen.thaw();
         let file = sandbox.outside().join("bundle");
         export_to(&mut sandbox, &file, Overwrite::No);
         let first = fs::read(&file).unwrap();
         sandbox.write("edit.txt", "more\n");
         look_around(&mut sandbox.workspace).unwrap();
-        let reached = stopped(n, || export_to(&mut sandbox, &file, Overwrite::Yes));
-        println!("stopped at {n}: {reached:?}");
+        stop.run(|| export_to(&mut sandbox, &file, Overwrite::Yes));
         drop(read(&file));
         old.push(fs::read(&file).unwrap() == first);
-        if reached.is_none() {
-            break;
-        }
-    }
+    });
     // The old file, until the new one replaces it.
     assert_eq!(old.first(), Some(&true));
     assert_eq!(old.last(), Some(&false));

@@ -7,7 +7,7 @@ use takeback_store::PointId;
 use takeback_store::disk::{self, CrashPoint};
 use takeback_testkit::Sandbox;
 
-use crate::{Abilities, after_a_crash, assert_nothing_left_behind, stopped};
+use crate::{Abilities, after_a_crash, assert_nothing_left_behind, at_every_stop};
 
 /// `broken` and `stays` were one file, and so were `one` and `two`, `gone` and `also-gone`.
 fn begin() -> (Sandbox, PointId) {
@@ -51,15 +51,14 @@ fn a_save_to_the_other_name_is_kept() {
 #[test]
 fn hard_links_are_one_file_again() {
     for abilities in [Abilities::All, Abilities::PlainRenames] {
-        for n in 1.. {
+        at_every_stop(|stop| {
             let (mut sandbox, point) = begin();
             let inode = |sandbox: &Sandbox, name| fs::metadata(sandbox.at(name)).unwrap().ino();
             let untouched = inode(&sandbox, "stays");
             abilities.limit(&sandbox);
-            let reached = stopped(n, || {
+            stop.run(|| {
                 sandbox.rewind_to(point);
             });
-            println!("stopped at {n}: {reached:?}");
             let promised = !sandbox.another_process().store.rewinds().unwrap().is_empty();
             let recovered = after_a_crash(&mut sandbox, abilities);
             assert!(recovered.finished.iter().all(|receipt| receipt.success), "{recovered:?}");
@@ -75,9 +74,6 @@ fn hard_links_are_one_file_again() {
                 assert_eq!(sandbox.read("broken"), "off\n");
                 assert_eq!(inode(&sandbox, "one"), inode(&sandbox, "two"));
             }
-            if reached.is_none() {
-                break;
-            }
-        }
+        });
     }
 }

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "shown only when a test fails")]
 
+mod abilities;
 mod exchange;
 mod clean_up;
 mod native_restore;
@@ -37,36 +38,39 @@ use takeback_store::disk::{self, CrashPoint, SimulatedCrash};
 use takeback_store::{Entry, PointId, Seq, Store, WorkPath};
 use takeback_testkit::{Sandbox, Thing};
 
+use self::abilities::Abilities;
+
 type Tree = BTreeMap<PathBuf, Thing>;
-
-/// The abilities of the file system and the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Abilities {
-    All,
-    NoExchange,
-    /// Neither exchange nor a rename that refuses to replace, nor files without a name.
-    PlainRenames,
-    NoOpenat2,
-}
-
-impl Abilities {
-    const EACH: [Self; 4] = [Self::All, Self::NoExchange, Self::PlainRenames, Self::NoOpenat2];
-
-    fn limit(self, sandbox: &Sandbox) {
-        let root = &sandbox.workspace.root;
-        disk::only_plain_renames(self == Self::PlainRenames);
-        match self {
-            Self::All => {}
-            Self::PlainRenames => root.without_unnamed_files(),
-            Self::NoExchange => root.without_exchange(),
-            Self::NoOpenat2 => root.without_openat2(),
-        }
-    }
-}
 
 /// Whether to run every combination instead of a sample.
 fn thorough() -> bool {
     std::env::var_os("TAKEBACK_TEST_RUNS").is_some()
+}
+
+/// One run of a test: stopped at the `n`-th crash point, or not at all if `reached` is `None`.
+#[derive(Debug)]
+struct Stop {
+    n: u64,
+    reached: Option<CrashPoint>,
+}
+
+impl Stop {
+    fn run(&mut self, work: impl FnOnce()) {
+        self.reached = stopped(self.n, work);
+        println!("{self:?}");
+    }
+}
+
+/// Plays once for each crash point that `Stop::run` passes, and once without a stop; the number.
+fn at_every_stop(mut play: impl FnMut(&mut Stop)) -> u64 {
+    for n in 1.. {
+        let mut stop = Stop { n, reached: None };
+        play(&mut stop);
+        if stop.reached.is_none() {
+            return n;
+        }
+    }
+    unreachable!("crash points are finite")
 }
 
 /// Runs `work` and stops it at the `n`-th crash point, if there are so many: that point.

@@ -15,7 +15,7 @@ use takeback_testkit::{Sandbox, Thing, path};
 use crate::scene::Scene;
 use crate::{
     Abilities, Tree, after_a_crash, assert_intact, assert_nothing_left_behind, assert_same,
-    go_exactly_to, stopped, thorough,
+    at_every_stop, go_exactly_to, thorough,
 };
 
 /// What the restore writes; `None`: it deletes the file. All texts are earlier versions of some file.
@@ -116,19 +116,19 @@ fn a_stopped_rewind_loses_nothing_to_the_native_restore() {
     let scene = Scene::before_a_rewind();
     for abilities in [Abilities::All, Abilities::NoExchange, Abilities::PlainRenames] {
         let (mut strayed, mut whole) = (0, 0);
-        for n in 1.. {
+        at_every_stop(|stop| {
             let mut sandbox = scene.frozen.thaw();
             abilities.limit(&sandbox);
             let root = sandbox.root();
             let rewinds = sandbox.workspace.store.rewinds().unwrap().len();
             let mut ran = false;
-            let reached = stopped(n, || {
+            stop.run(|| {
                 rewind_with_restore(&mut sandbox, &scene, &mut || {
                     ran = true;
                     restore(&root, WRITES.len());
                 });
             });
-            println!("{abilities:?}: stopped at {n}: {reached:?}");
+            println!("{abilities:?}: {stop:?}");
             let promised = sandbox.another_process().store.rewinds().unwrap().len() > rewinds;
             assert!(promised || !ran, "it runs only after the promise");
             let recovered = after_a_crash(&mut sandbox, abilities);
@@ -142,7 +142,7 @@ fn a_stopped_rewind_loses_nothing_to_the_native_restore() {
                 } else {
                     strayed += 1;
                 }
-                if reached.is_none() {
+                if stop.reached.is_none() {
                     assert_eq!(differ, 0);
                 }
             } else {
@@ -153,10 +153,7 @@ fn a_stopped_rewind_loses_nothing_to_the_native_restore() {
                 go_exactly_to(&mut sandbox, listed.point);
                 assert_same(&sandbox.tree(), &listed.tree);
             }
-            if reached.is_none() {
-                break;
-            }
-        }
+        });
         // Some stops were before everything was reverted, others after.
         assert!(strayed > 10 && whole > 40, "{abilities:?}: {strayed} strayed, {whole} whole");
     }

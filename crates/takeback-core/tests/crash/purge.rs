@@ -7,7 +7,7 @@ use takeback_core::purge::{PurgeError, purge};
 use takeback_core::rewind::{needs_recovery, recover};
 use takeback_testkit::{Sandbox, path};
 
-use crate::stopped;
+use crate::at_every_stop;
 
 /// Short, so that it is stored uncompressed.
 const SECRET: &str = "q7!Zr2#kP9";
@@ -33,14 +33,14 @@ fn holds(folder: &Path, bytes: &[u8]) -> bool {
 #[test]
 fn a_stopped_purge_is_finished_by_the_next() {
     let mut between = 0;
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = sandbox();
         let store = sandbox.workspace.store_dir.clone();
         assert!(holds(&store, SECRET.as_bytes()));
         let key = path("key.txt");
-        let reached = stopped(n, || drop(purge(&mut sandbox.workspace, &key)));
+        stop.run(|| drop(purge(&mut sandbox.workspace, &key)));
         sandbox.reopen();
-        if n % 2 == 0 && needs_recovery(&sandbox.workspace).unwrap() {
+        if stop.n % 2 == 0 && needs_recovery(&sandbox.workspace).unwrap() {
             recover(&mut sandbox.workspace).unwrap();
         }
         match purge(&mut sandbox.workspace, &key) {
@@ -48,15 +48,12 @@ fn a_stopped_purge_is_finished_by_the_next() {
             Err(PurgeError::Unknown { .. }) => between += 1,
             purged => drop(purged.unwrap()),
         }
-        assert!(!needs_recovery(&sandbox.workspace).unwrap(), "stopped at {reached:?}");
+        assert!(!needs_recovery(&sandbox.workspace).unwrap(), "stopped at {stop:?}");
         sandbox.reopen();
         for bytes in [SECRET, "key.txt"] {
-            assert!(!holds(&store, bytes.as_bytes()), "{bytes}, stopped at {n}: {reached:?}");
+            assert!(!holds(&store, bytes.as_bytes()), "{bytes}, {stop:?}");
         }
         assert_eq!(sandbox.workspace.store.check().unwrap(), Vec::<String>::new());
-        if reached.is_none() {
-            break;
-        }
-    }
+    });
     assert!(between > 2, "stopped between the log and the packs only {between} times");
 }

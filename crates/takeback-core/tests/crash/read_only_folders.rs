@@ -3,7 +3,7 @@
 
 use takeback_testkit::Sandbox;
 
-use crate::{Abilities, PointTree, after_a_crash, assert_intact, assert_same, stopped};
+use crate::{Abilities, PointTree, after_a_crash, assert_intact, assert_same, at_every_stop};
 
 const FOLDERS: [&str; 4] = ["locked", "locked/deep", "opened", "made"];
 
@@ -48,24 +48,21 @@ fn read_only_folders_have_their_modes_again() {
     let damaged = sandbox.tree();
     let frozen = sandbox.freeze();
     for abilities in [Abilities::All, Abilities::PlainRenames] {
-        for n in 1.. {
+        at_every_stop(|stop| {
             let mut sandbox = frozen.thaw();
             abilities.limit(&sandbox);
-            let reached = stopped(n, || {
+            stop.run(|| {
                 let receipt = sandbox.rewind_to(point);
                 assert!(receipt.success, "{receipt:?}");
             });
             let promised = !sandbox.another_process().store.rewinds().unwrap().is_empty();
             let recovered = after_a_crash(&mut sandbox, abilities);
-            println!("stopped at {n}: {reached:?}, {recovered:?}");
+            println!("{stop:?}, {recovered:?}");
             assert!(recovered.finished.iter().all(|receipt| receipt.success), "{recovered:?}");
             assert_same(&sandbox.tree(), if promised { &listed[0].tree } else { &damaged });
             assert_intact(&sandbox, &listed);
             unlock(&sandbox);
-            if reached.is_none() {
-                break;
-            }
-        }
+        });
     }
     unlock(&frozen.thaw());
 }

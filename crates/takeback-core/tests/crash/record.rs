@@ -14,7 +14,7 @@ use takeback_testkit::{Sandbox, SandboxImage};
 
 use crate::{
     Abilities, PointTree, after_a_crash, assert_intact, assert_nothing_left_behind, assert_same,
-    go_exactly_to, points_of, stopped,
+    at_every_stop, go_exactly_to, points_of, stopped,
 };
 
 pub(crate) fn all_points() -> Vec<CrashPoint> {
@@ -86,11 +86,10 @@ fn a_second_first_snapshot_reuses_stored_contents() {
 
 #[test]
 fn a_first_snapshot_is_complete_or_absent() {
-    for n in 1.. {
+    let stops = at_every_stop(|stop| {
         let mut sandbox = without_a_store();
         let before = sandbox.tree();
-        let reached = stopped(n, || first_snapshot(&mut sandbox));
-        println!("stopped at {n}: {reached:?}");
+        stop.run(|| first_snapshot(&mut sandbox));
         assert_same(&sandbox.tree(), &before);
         assert_nothing_left_behind(&sandbox);
 
@@ -107,11 +106,8 @@ fn a_first_snapshot_is_complete_or_absent() {
         sandbox.remove("lib");
         go_exactly_to(&mut sandbox, point);
         assert_same(&sandbox.tree(), &listed.tree);
-        if reached.is_none() {
-            assert!(n > 10, "only {n} points passed");
-            break;
-        }
-    }
+    });
+    assert!(stops > 10, "only {stops} points passed");
 }
 
 #[test]
@@ -126,9 +122,9 @@ fn a_later_snapshot_leaves_every_point_intact() {
     sandbox.remove("lib");
     let before = sandbox.tree();
     let frozen = sandbox.freeze();
-    for n in 1.. {
+    let stops = at_every_stop(|stop| {
         let mut sandbox = frozen.thaw();
-        let reached = stopped(n, || {
+        stop.run(|| {
             checkpoint(&mut sandbox.workspace, None).unwrap();
         });
         assert_same(&sandbox.tree(), &before);
@@ -141,11 +137,8 @@ fn a_later_snapshot_leaves_every_point_intact() {
             go_exactly_to(&mut sandbox, listed.point);
             assert_same(&sandbox.tree(), &listed.tree);
         }
-        if reached.is_none() {
-            assert!(n > 4, "only {n} points passed");
-            break;
-        }
-    }
+    });
+    assert!(stops > 4, "only {stops} points passed");
 }
 
 /// A turn is open; a user has changed `a.txt` since the last look.
@@ -186,10 +179,10 @@ fn edit(sandbox: &mut Sandbox) {
 #[test]
 fn a_stopped_capture_before_an_edit_can_be_repeated() {
     let (frozen, listed) = in_a_turn();
-    for n in 1.. {
+    let stops = at_every_stop(|stop| {
         let mut sandbox = frozen.thaw();
         let tree = sandbox.tree();
-        let reached = stopped(n, || {
+        stop.run(|| {
             sandbox.tell(&before_tool("edit", "a.txt"));
         });
         assert_same(&sandbox.tree(), &tree);
@@ -206,22 +199,19 @@ fn a_stopped_capture_before_an_edit_can_be_repeated() {
         assert_eq!(sandbox.read("a.txt"), "the agent's\n");
         go_exactly_to(&mut sandbox, listed.point);
         assert_same(&sandbox.tree(), &listed.tree);
-        if reached.is_none() {
-            assert!(n > 4, "only {n} points passed");
-            break;
-        }
-    }
+    });
+    assert!(stops > 4, "only {stops} points passed");
 }
 
 #[test]
 fn a_stopped_look_after_an_edit_loses_nothing() {
     let (frozen, listed) = in_a_turn();
-    for n in 1.. {
+    let stops = at_every_stop(|stop| {
         let mut sandbox = frozen.thaw();
         sandbox.tell(&before_tool("edit", "a.txt"));
         sandbox.write("a.txt", "the agent's\n");
         let tree = sandbox.tree();
-        let reached = stopped(n, || {
+        stop.run(|| {
             sandbox.tell(&after_tool("edit"));
         });
         assert_same(&sandbox.tree(), &tree);
@@ -234,11 +224,8 @@ fn a_stopped_look_after_an_edit_loses_nothing() {
         assert_eq!(sandbox.read("a.txt"), "a person was here\n");
         sandbox.undo();
         assert_same(&sandbox.tree(), &tree);
-        if reached.is_none() {
-            assert!(n > 3, "only {n} points passed");
-            break;
-        }
-    }
+    });
+    assert!(stops > 3, "only {stops} points passed");
 }
 
 /// An event during a rewind.
@@ -293,19 +280,15 @@ fn waiting_events_are_recorded_once_and_in_order() {
     let mut sandbox = frozen.thaw();
     push_prompts(&mut sandbox);
     let frozen = sandbox.freeze();
-    for n in 1.. {
+    let stops = at_every_stop(|stop| {
         let mut sandbox = frozen.thaw();
-        let reached = stopped(n, || drain(&mut sandbox));
-        println!("stopped at {n}: {reached:?}");
+        stop.run(|| drain(&mut sandbox));
         after_a_crash(&mut sandbox, Abilities::All);
         assert_eq!(prompts(&sandbox), WAITING);
         assert_nothing_waits(&sandbox);
         assert_intact(&sandbox, std::slice::from_ref(&listed));
-        if reached.is_none() {
-            assert!(n > 10, "only {n} points passed");
-            break;
-        }
-    }
+    });
+    assert!(stops > 10, "only {stops} points passed");
 }
 
 #[test]
@@ -314,65 +297,57 @@ fn events_left_by_a_stopped_drain_come_before_later_ones() {
     let mut sandbox = frozen.thaw();
     push_prompts(&mut sandbox);
     let frozen = sandbox.freeze();
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = frozen.thaw();
-        let reached = stopped(n, || drain(&mut sandbox));
+        stop.run(|| drain(&mut sandbox));
         sandbox.reopen();
         let (session, text) = (SessionId::from("s"), "later".to_owned());
         let event = AgentEvent::Prompt { session, message: None, text };
         let time = takeback_store::Timestamp(i64::MAX);
         Inbox::of(&store_dir(&sandbox)).push(InboxEvent { time, event }).unwrap();
         after_a_crash(&mut sandbox, Abilities::All);
-        assert_eq!(prompts(&sandbox), ["first", "second", "third", "later"], "{n}: {reached:?}");
+        assert_eq!(prompts(&sandbox), ["first", "second", "third", "later"], "{stop:?}");
         assert_intact(&sandbox, std::slice::from_ref(&listed));
-        if reached.is_none() {
-            break;
-        }
-    }
+    });
 }
 
 #[test]
 fn a_late_event_leaves_every_point_intact() {
     let (frozen, listed) = in_a_turn();
-    for n in 1.. {
+    let stops = at_every_stop(|stop| {
         let mut sandbox = frozen.thaw();
-        let reached = stopped(n, || {
+        stop.run(|| {
             push(&mut sandbox);
             drain(&mut sandbox);
         });
-        println!("stopped at {n}: {reached:?}");
         after_a_crash(&mut sandbox, Abilities::All);
         assert_intact(&sandbox, std::slice::from_ref(&listed));
         assert_nothing_waits(&sandbox);
         edit(&mut sandbox);
         go_exactly_to(&mut sandbox, listed.point);
         assert_same(&sandbox.tree(), &listed.tree);
-        if reached.is_none() {
-            assert!(n > 5, "only {n} points passed");
-            break;
-        }
-    }
+    });
+    assert!(stops > 5, "only {stops} points passed");
 }
 
 #[test]
 fn a_queued_event_is_recorded_once_or_not_at_all() {
     let (frozen, listed) = in_a_turn();
     let mut last = 0;
-    for n in 1.. {
+    let stops = at_every_stop(|stop| {
         let mut sandbox = frozen.thaw();
         sandbox.write("a.txt", "mine\n");
-        let reached = stopped(n, || queue(&mut sandbox));
-        println!("stopped at {n}: {reached:?}");
+        stop.run(|| queue(&mut sandbox));
         after_a_crash(&mut sandbox, Abilities::All);
         let found = prompts(&sandbox);
-        assert!(found.iter().all(|text| text == "queued") && found.len() <= 1, "{n}: {found:?}");
-        assert!(found.len() >= last, "{n}: once it is kept, it is never lost");
+        assert!(
+            found.iter().all(|text| text == "queued") && found.len() <= 1,
+            "{stop:?}: {found:?}"
+        );
+        assert!(found.len() >= last, "{stop:?}: once it is kept, it is never lost");
         last = found.len();
         assert_intact(&sandbox, std::slice::from_ref(&listed));
         assert_nothing_waits(&sandbox);
-        if reached.is_none() {
-            assert!(n > 8 && last == 1, "only {n} points passed");
-            break;
-        }
-    }
+    });
+    assert!(stops > 8 && last == 1, "only {stops} points passed");
 }

@@ -10,7 +10,7 @@ use takeback_testkit::{Sandbox, Thing};
 use crate::scene::Scene;
 use crate::{
     Abilities, after_a_crash, assert_intact, assert_nothing_left_behind, assert_same,
-    go_exactly_to, left_in_stages, points_of, stopped, thorough,
+    at_every_stop, go_exactly_to, left_in_stages, points_of, stopped, thorough,
 };
 
 type Work = fn(&mut Sandbox, &Scene);
@@ -77,12 +77,11 @@ fn a_redo_with_plain_renames() {
 /// Stops `work` at each of its crash points and recovers; `back` takes it back.
 fn at_every_point(scene: &Scene, abilities: Abilities, work: Work, back: Work) {
     let mut finished = Vec::new();
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = scene.frozen.thaw();
         abilities.limit(&sandbox);
         let rewinds = sandbox.workspace.store.rewinds().unwrap().len();
-        let reached = stopped(n, || work(&mut sandbox, scene));
-        println!("stopped at {n}: {reached:?}");
+        stop.run(|| work(&mut sandbox, scene));
         assert_nothing_half_done(&sandbox, scene, abilities);
 
         let promised = sandbox.another_process().store.rewinds().unwrap().len() > rewinds;
@@ -110,10 +109,7 @@ fn at_every_point(scene: &Scene, abilities: Abilities, work: Work, back: Work) {
         }
         assert_nothing_left_behind(&sandbox);
         assert_intact(&sandbox, &scene.listed);
-        if reached.is_none() {
-            break;
-        }
-    }
+    });
     assert!(finished.len() > 90, "only {} points passed", finished.len());
     assert!(finished.contains(&1), "none of them after the promise");
     assert!(finished.starts_with(&[0]) && finished.ends_with(&[0]), "{finished:?}");

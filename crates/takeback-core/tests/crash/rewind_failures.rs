@@ -12,7 +12,7 @@ use takeback_testkit::Sandbox;
 use crate::scene::Scene;
 use crate::{
     Abilities, PointTree, after_a_crash, assert_intact, assert_nothing_left_behind, assert_same,
-    go_exactly_to, left_in_stages, stopped,
+    at_every_stop, go_exactly_to, left_in_stages, stopped,
 };
 
 /// An agent has edited one file in the workspace and two outside.
@@ -42,16 +42,16 @@ fn names_outside(sandbox: &Sandbox) -> Vec<String> {
 #[test]
 fn stages_outside_the_workspace_are_always_cleared() {
     for inside in [true, false] {
-        for n in 1.. {
+        at_every_stop(|stop| {
             let (mut sandbox, _, mut request) = with_edits_outside();
             if !inside {
                 request.paths = vec!["/**".to_owned()];
             }
-            let reached = stopped(n, || {
+            stop.run(|| {
                 let receipt = sandbox.rewind(&request).unwrap();
                 assert!(receipt.success, "{receipt:?}");
             });
-            println!("stopped at {n}: {reached:?}, {:?}", names_outside(&sandbox));
+            println!("{stop:?}, {:?}", names_outside(&sandbox));
             let promised = !sandbox.another_process().store.rewinds().unwrap().is_empty();
             after_a_crash(&mut sandbox, Abilities::All);
             assert_nothing_left_behind(&sandbox);
@@ -65,10 +65,7 @@ fn stages_outside_the_workspace_are_always_cleared() {
             }
             assert_eq!(names_outside(&sandbox), ["made.txt", "replaced.txt"]);
             assert_eq!(sandbox.read("../outside/replaced.txt"), "two\n");
-            if reached.is_none() {
-                break;
-            }
-        }
+        });
     }
 }
 

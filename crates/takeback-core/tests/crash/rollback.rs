@@ -13,7 +13,7 @@ use takeback_store::state::{
 };
 use takeback_testkit::{Sandbox, SandboxImage};
 
-use crate::{Abilities, Tree, after_a_crash, assert_nothing_left_behind, stopped};
+use crate::{Abilities, Tree, after_a_crash, assert_nothing_left_behind, at_every_stop};
 
 fn execution() -> ExecutionId {
     ExecutionId::new("e").unwrap()
@@ -86,19 +86,15 @@ fn at_every_point(begun: &SandboxImage, work: fn(&mut Sandbox)) {
     let after = both(&sandbox);
     assert!(before.0 != after.0 && before.1 != after.1);
     let mut ended = Vec::new();
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = begun.thaw();
-        let reached = stopped(n, || work(&mut sandbox));
-        println!("stopped at {n}: {reached:?}");
+        stop.run(|| work(&mut sandbox));
         after_a_crash(&mut sandbox, Abilities::All);
         assert_nothing_left_behind(&sandbox);
         let found = both(&sandbox);
-        assert!(found == before || found == after, "stopped at {n}: {found:?}");
+        assert!(found == before || found == after, "{stop:?}: {found:?}");
         ended.push(found == after);
-        if reached.is_none() {
-            break;
-        }
-    }
+    });
     // From the promise on it is done, before it nothing is.
     assert!(ended.is_sorted() && !ended[0] && ended[ended.len() - 2], "{ended:?}");
 }
@@ -138,10 +134,9 @@ fn edit_before_the_recovery(begun: &SandboxImage) {
     let mut after = begun.thaw();
     roll_back(&mut after);
     let after = both(&after);
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = begun.thaw();
-        let reached = stopped(n, || roll_back(&mut sandbox));
-        println!("stopped at {n}: {reached:?}");
+        stop.run(|| roll_back(&mut sandbox));
         let was_done = sandbox
             .another_process()
             .store
@@ -156,11 +151,8 @@ fn edit_before_the_recovery(begun: &SandboxImage) {
         let (whole, at) = if was_done { &after } else { &before };
         let edited = std::path::Path::new("a.txt");
         tree.insert(edited.to_owned(), whole[edited].clone());
-        assert_eq!((&tree, &state), (whole, at), "stopped at {n}: {reached:?}");
-        if reached.is_none() {
-            break;
-        }
-    }
+        assert_eq!((&tree, &state), (whole, at), "{stop:?}");
+    });
 }
 
 /// A user saves while it runs, so nothing must change, and then it is stopped too.
@@ -168,10 +160,11 @@ fn edit_before_the_recovery(begun: &SandboxImage) {
 fn an_edit_during_a_rollback_makes_it_change_nothing() {
     let begun = three_steps();
     let before = both(&begun.thaw());
-    for n in 1.. {
+    let mut is_edited = false;
+    at_every_stop(|stop| {
         let mut sandbox = begun.thaw();
         let place = sandbox.at("a.txt");
-        let reached = stopped(n, || {
+        stop.run(|| {
             let seen = Cell::new(false);
             disk::watch(Some(Box::new(move |point| {
                 if point == CrashPoint::TakeAway && !seen.replace(true) {
@@ -180,21 +173,17 @@ fn an_edit_during_a_rollback_makes_it_change_nothing() {
             })));
             roll_back(&mut sandbox);
         });
-        println!("stopped at {n}: {reached:?}");
-        let is_edited = sandbox.read("a.txt") == "a human's\n";
+        is_edited = sandbox.read("a.txt") == "a human's\n";
         after_a_crash(&mut sandbox, Abilities::All);
         let (mut tree, state) = both(&sandbox);
         if is_edited {
-            assert_eq!(sandbox.read("a.txt"), "a human's\n", "stopped at {n}");
+            assert_eq!(sandbox.read("a.txt"), "a human's\n", "{stop:?}");
             let edited = std::path::Path::new("a.txt");
             tree.insert(edited.to_owned(), before.0[edited].clone());
-            assert_eq!((&tree, &state), (&before.0, &before.1), "stopped at {n}: {reached:?}");
+            assert_eq!((&tree, &state), (&before.0, &before.1), "{stop:?}");
         }
-        if reached.is_none() {
-            assert!(is_edited);
-            break;
-        }
-    }
+    });
+    assert!(is_edited, "the run without a stop comes to the edit");
 }
 
 #[test]
@@ -204,22 +193,18 @@ fn a_stopped_save_of_a_step_can_be_repeated() {
         sandbox.agent_writes("s", "a.txt", "4\n");
         sandbox.freeze()
     };
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = begun.thaw();
-        let reached = stopped(n, || save(&mut sandbox, 4));
-        println!("stopped at {n}: {reached:?}");
+        stop.run(|| save(&mut sandbox, 4));
         after_a_crash(&mut sandbox, Abilities::All);
         let (_, state) = both(&sandbox);
-        assert!(state == 3 || (state == 4), "stopped at {n}: {state}");
+        assert!(state == 3 || (state == 4), "{stop:?}: {state}");
         // To save it again makes it whole, and is no second attempt.
         save(&mut sandbox, 4);
         let states = &sandbox.workspace.states;
         let record = states.find(&"ckpt-e-4".parse().unwrap()).unwrap().unwrap();
-        assert_eq!(record.key.attempt, Attempt::FIRST, "stopped at {n}: {reached:?}");
+        assert_eq!(record.key.attempt, Attempt::FIRST, "{stop:?}");
         roll_back(&mut sandbox);
         assert_eq!(both(&sandbox).1, 1);
-        if reached.is_none() {
-            break;
-        }
-    }
+    });
 }

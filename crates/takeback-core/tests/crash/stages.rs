@@ -19,7 +19,7 @@ use takeback_testkit::{Sandbox, SandboxImage};
 use crate::scene::Scene;
 use crate::{
     Abilities, after_a_crash, assert_intact, assert_nothing_left_behind, assert_same,
-    left_in_stages, points_of, stopped, thorough,
+    at_every_stop, left_in_stages, points_of, stopped, thorough,
 };
 
 /// The sandbox's folder as a workspace of this store.
@@ -47,9 +47,9 @@ fn with_store(sandbox: &Sandbox, store_dir: &Path, store: Box<dyn Store>) -> Wor
 fn another_stores_stage_is_left_alone() {
     let scene = Scene::before_a_rewind();
     let (mut left_marked, mut left_promised) = (0, 0);
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = scene.frozen.thaw();
-        let reached = stopped(n, || drop(sandbox.rewind_to(scene.listed[1].point)));
+        stop.run(|| drop(sandbox.rewind_to(scene.listed[1].point)));
         let (tree, stages) = (sandbox.tree(), left_in_stages(&sandbox));
         // An empty stage belongs to no store.
         let is_full = stages.len() > 1;
@@ -58,14 +58,14 @@ fn another_stores_stage_is_left_alone() {
         let mut other = with_store(&sandbox, &elsewhere, Box::new(MemoryStore::new()));
         let promised = sandbox.another_process().store.rewinds().unwrap().len() == 1;
         let is_empty_stage = stages.len() == 1;
-        assert_eq!(needs_recovery(&other).unwrap(), is_empty_stage, "stopped at {n}: {reached:?}");
+        assert_eq!(needs_recovery(&other).unwrap(), is_empty_stage, "{stop:?}");
         let recovered = recover(&mut other).unwrap();
         let expected = RecoveryReport {
             left: if is_full { vec![stage_in(&stages)] } else { Vec::new() },
             cleared: if is_empty_stage { vec![stage_in(&stages)] } else { Vec::new() },
             ..RecoveryReport::default()
         };
-        assert_eq!(recovered, expected, "stopped at {n}: {reached:?}");
+        assert_eq!(recovered, expected, "{stop:?}");
         assert_same(&sandbox.tree(), &tree);
         if is_full {
             assert_eq!(left_in_stages(&sandbox), stages);
@@ -82,10 +82,7 @@ fn another_stores_stage_is_left_alone() {
         assert_same(&sandbox.tree(), if promised { &scene.after } else { &scene.before });
         assert_nothing_left_behind(&sandbox);
         assert_intact(&sandbox, &scene.listed);
-        if reached.is_none() {
-            break;
-        }
-    }
+    });
     assert!(left_marked > 20 && left_promised > 20, "{left_marked}, {left_promised}");
 }
 
@@ -223,9 +220,9 @@ fn a_save_kept_in_a_stage_outlives_the_rewinds_record() {
         clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted).unwrap();
     };
     let mut dropped = Vec::new();
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = frozen.thaw();
-        let reached = stopped(n, || clean(&mut sandbox));
+        stop.run(|| clean(&mut sandbox));
         sandbox.reopen();
         let is_dropped = sandbox.workspace.store.rewinds().unwrap().is_empty();
         let left = if is_dropped { vec![id] } else { Vec::new() };
@@ -235,7 +232,7 @@ fn a_save_kept_in_a_stage_outlives_the_rewinds_record() {
                 recovered,
                 RecoveryReport { left: left.clone(), ..RecoveryReport::default() }
             );
-            assert_eq!(sandbox.read(&place_of(id)), KEPT, "stopped at {n}: {reached:?}");
+            assert_eq!(sandbox.read(&place_of(id)), KEPT, "{stop:?}");
         }
         clean(&mut sandbox);
         assert_eq!(recover(&mut sandbox.workspace).unwrap().left, [id]);
@@ -247,9 +244,6 @@ fn a_save_kept_in_a_stage_outlives_the_rewinds_record() {
         assert_eq!(recover(&mut sandbox.workspace).unwrap().cleared, [id]);
         assert_nothing_left_behind(&sandbox);
         dropped.push(is_dropped);
-        if reached.is_none() {
-            break;
-        }
-    }
+    });
     assert!(dropped.starts_with(&[false]) && dropped.ends_with(&[true]), "{dropped:?}");
 }

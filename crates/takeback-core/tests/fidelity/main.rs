@@ -8,41 +8,19 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 #![expect(clippy::print_stdout, reason = "one test asks a process of its own for its memory")]
 
+#[path = "../crash/abilities.rs"]
+mod abilities;
 mod large_file;
 mod listing;
 mod rows;
 
 use takeback_core::rewind::Note;
 use takeback_core::rewind::{Receipt, RewindRequest, Target, preview};
-use takeback_store::disk;
 use takeback_testkit::Sandbox;
 
+use crate::abilities::Abilities;
 use crate::listing::{Listing, list};
 use crate::rows::Row;
-
-/// The abilities of the file system and the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Abilities {
-    All,
-    NoExchange,
-    PlainRenames,
-    NoOpenat2,
-}
-
-impl Abilities {
-    const EACH: [Self; 4] = [Self::All, Self::NoExchange, Self::PlainRenames, Self::NoOpenat2];
-
-    /// For the thread that calls it.
-    fn limit(self, sandbox: &Sandbox) {
-        disk::only_plain_renames(self == Self::PlainRenames);
-        match self {
-            Self::All => {}
-            Self::PlainRenames => sandbox.workspace.root.without_unnamed_files(),
-            Self::NoExchange => sandbox.workspace.root.without_exchange(),
-            Self::NoOpenat2 => sandbox.workspace.root.without_openat2(),
-        }
-    }
-}
 
 #[test]
 fn everything_comes_back_as_it_was() {

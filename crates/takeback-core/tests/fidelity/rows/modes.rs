@@ -80,90 +80,70 @@ fn read_only_folders() -> Vec<Row> {
         s.set_mode("ro/deep", 0o555);
         s.set_mode("ro", 0o555);
     };
-    vec![
-        Row {
-            clean_up: open,
-            ..row("read-only folder, files in it changed, made and gone", laid_out, |s| {
-                unlocked(s, "ro", || {
-                    super::replace(&s.at("ro/changed"), "changed\n");
-                    s.remove("ro/gone");
-                    s.write("ro/made", "made\n");
-                    unlocked(s, "ro/deep", || s.remove("ro/deep/gone"));
-                });
-            })
-        },
-        Row {
-            clean_up: open,
-            ..row("read-only folder, gone", laid_out, |s| {
-                s.set_mode("ro", 0o755);
-                s.set_mode("ro/deep", 0o755);
-                s.remove("ro");
-            })
-        },
-        Row {
-            clean_up: open,
-            ..row("read-only folder, writable now", laid_out, |s| {
-                s.set_mode("ro", 0o755);
-                s.set_mode("ro/deep", 0o775);
+    let rows = vec![
+        row("read-only folder, files in it changed, made and gone", laid_out, |s| {
+            unlocked(s, "ro", || {
+                super::replace(&s.at("ro/changed"), "changed\n");
+                s.remove("ro/gone");
+                s.write("ro/made", "made\n");
+                unlocked(s, "ro/deep", || s.remove("ro/deep/gone"));
+            });
+        }),
+        row("read-only folder, gone", laid_out, |s| {
+            s.set_mode("ro", 0o755);
+            s.set_mode("ro/deep", 0o755);
+            s.remove("ro");
+        }),
+        row("read-only folder, writable now", laid_out, |s| {
+            s.set_mode("ro", 0o755);
+            s.set_mode("ro/deep", 0o775);
+            s.write("ro/changed", "changed\n");
+            s.remove("ro/gone");
+            s.remove("ro/deep/gone");
+        }),
+        row(
+            "writable folder, read-only now",
+            |s| {
+                s.write("ro/changed", "1\n");
+                s.write("ro/gone", "2\n");
+                s.write("ro/deep/gone", "4\n");
+            },
+            |s| {
                 s.write("ro/changed", "changed\n");
                 s.remove("ro/gone");
                 s.remove("ro/deep/gone");
-            })
-        },
-        Row {
-            clean_up: open,
-            ..row(
-                "writable folder, read-only now",
-                |s| {
-                    s.write("ro/changed", "1\n");
-                    s.write("ro/gone", "2\n");
-                    s.write("ro/deep/gone", "4\n");
-                },
-                |s| {
-                    s.write("ro/changed", "changed\n");
-                    s.remove("ro/gone");
-                    s.remove("ro/deep/gone");
-                    s.write("ro/made", "made\n");
-                    s.set_mode("ro/deep", 0o500);
-                    s.set_mode("ro", 0o555);
-                },
-            )
-        },
-        Row {
-            clean_up: open,
-            ..row(
-                "read-only folder that the agent made",
-                |_| {},
-                |s| {
-                    s.write("ro/deep/made", "made\n");
-                    s.set_mode("ro/deep", 0o555);
-                    s.set_mode("ro", 0o555);
-                },
-            )
-        },
-        Row {
-            clean_up: open,
-            ..row(
-                "file, a read-only folder now",
-                |s| s.write("ro", "a file\n"),
-                |s| {
-                    s.remove("ro");
-                    s.write("ro/deep/made", "made\n");
-                    s.set_mode("ro/deep", 0o555);
-                    s.set_mode("ro", 0o555);
-                },
-            )
-        },
-        Row {
-            clean_up: open,
-            ..row("read-only folder, a file now", laid_out, |s| {
-                s.set_mode("ro", 0o755);
-                s.set_mode("ro/deep", 0o755);
+                s.write("ro/made", "made\n");
+                s.set_mode("ro/deep", 0o500);
+                s.set_mode("ro", 0o555);
+            },
+        ),
+        row(
+            "read-only folder that the agent made",
+            |_| {},
+            |s| {
+                s.write("ro/deep/made", "made\n");
+                s.set_mode("ro/deep", 0o555);
+                s.set_mode("ro", 0o555);
+            },
+        ),
+        row(
+            "file, a read-only folder now",
+            |s| s.write("ro", "a file\n"),
+            |s| {
                 s.remove("ro");
-                s.write("ro", "a file\n");
-            })
-        },
-    ]
+                s.write("ro/deep/made", "made\n");
+                s.set_mode("ro/deep", 0o555);
+                s.set_mode("ro", 0o555);
+            },
+        ),
+        row("read-only folder, a file now", laid_out, |s| {
+            s.set_mode("ro", 0o755);
+            s.set_mode("ro/deep", 0o755);
+            s.remove("ro");
+            s.write("ro", "a file\n");
+        }),
+    ];
+    rows.into_iter().map(|row| Row { clean_up: open, ..row }).collect()
 }
 
 fn set_id() -> Vec<Row> {
