@@ -1,6 +1,6 @@
-//! Merges of random documents. What the installed `git merge-file` merges comes out the same here.
-//! What it does not is a conflict here too, except where changes of the two sides only touch: then
-//! both are applied.
+//! Merges of random documents. If the installed `git merge-file` merges them, the result is the same.
+//! If it does not, they conflict here too, except where changes of the two sides only touch: then both
+//! are applied.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ fn agrees_with_git(cases: u32, strategy: impl Strategy<Value = Case>) {
         prop_assert_eq!(&merge_text(&base, &theirs, &ours), &merged, "sides swapped");
         match (git::merge_file(&base, &ours, &theirs), merged) {
             (Some(git), TextMerge::Clean(text)) => {
-                prop_assert_eq!(Lossy(&text), Lossy(&git));
+                prop_assert_eq!(Text(&text), Text(&git));
                 keeps_lines(&text, &base, &ours, &theirs)?;
                 count(&clean);
             }
@@ -64,7 +64,7 @@ fn agrees_with_git(cases: u32, strategy: impl Strategy<Value = Case>) {
                 let [ours_changed, theirs_changed] =
                     [&ours, &theirs].map(|side| git::hunks(&base, side));
                 let expected = apply(&base, [&ours_changed, &theirs_changed]);
-                prop_assert_eq!(Some(Lossy(&text)), expected.as_deref().map(Lossy));
+                prop_assert_eq!(Some(Text(&text)), expected.as_deref().map(Text));
                 keeps_lines(&text, &base, &ours, &theirs)?;
                 count(&separated);
             }
@@ -73,7 +73,7 @@ fn agrees_with_git(cases: u32, strategy: impl Strategy<Value = Case>) {
                 count(&conflicts);
             }
             (Some(git), TextMerge::Conflict(reason)) => {
-                prop_assert!(false, "conflict ({reason}), git merges to {:?}", Lossy(&git));
+                prop_assert!(false, "conflict ({reason}), git merges to {:?}", Text(&git));
             }
         }
         Ok(())
@@ -141,7 +141,7 @@ fn keeps_lines(
     keeps_what_one_side_added(merged, base, theirs, ours)?;
     let [ours, theirs] = [ours, theirs].map(line_counts);
     let glued = lines(merged).find(|line| !ours.contains_key(line) && !theirs.contains_key(line));
-    prop_assert_eq!(glued.map(Lossy), None, "a line that no side has");
+    prop_assert_eq!(glued.map(Text), None, "a line that no side has");
     Ok(())
 }
 
@@ -154,7 +154,7 @@ fn keeps_what_one_side_added(
     let [merged, base, side, other] = [merged, base, side, other].map(line_counts);
     for (line, count) in side {
         if !base.contains_key(line) && !other.contains_key(line) {
-            prop_assert_eq!(merged.get(line), Some(&count), "copies of {:?}", Lossy(line));
+            prop_assert_eq!(merged.get(line), Some(&count), "copies of {:?}", Text(line));
         }
     }
     Ok(())
@@ -178,17 +178,17 @@ struct Case {
 impl fmt::Debug for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Case")
-            .field("base", &Lossy(&self.base))
-            .field("ours", &Lossy(&self.ours))
-            .field("theirs", &Lossy(&self.theirs))
+            .field("base", &Text(&self.base))
+            .field("ours", &Text(&self.ours))
+            .field("theirs", &Text(&self.theirs))
             .finish()
     }
 }
 
 #[derive(PartialEq)]
-struct Lossy<'a>(&'a [u8]);
+struct Text<'a>(&'a [u8]);
 
-impl fmt::Debug for Lossy<'_> {
+impl fmt::Debug for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.0.escape_ascii().to_string())
     }
@@ -344,8 +344,8 @@ fn large_case() -> impl Strategy<Value = Case> {
     ]
 }
 
-/// A line or two. Merged with a side of many edits, what becomes of them tells which lines of that
-/// side were taken for unchanged.
+/// A line or two. Merged with a side of many edits, they show which lines of that side count as
+/// unchanged.
 fn probes() -> impl Strategy<Value = Vec<Edit>> {
     edits(1..=2, 1)
 }

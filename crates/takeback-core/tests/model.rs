@@ -1,16 +1,16 @@
 //! Thousands of random runs of agents, people, rewinds, undos and redos, each compared step by step
 //! with an oracle that is a plain map.
 //!
-//! `TAKEBACK_TEST_RUNS` sets the number of runs, `TAKEBACK_TEST_SEED` does one of them. A run that
-//! fails is told with its seed and the fewest of its steps that still fail.
+//! `TAKEBACK_TEST_RUNS` sets the number of runs, `TAKEBACK_TEST_SEED` picks one of them. A failing run
+//! is reported with its seed and the fewest of its steps that still fail.
 
 #![expect(
     clippy::disallowed_methods,
     reason = "the test plays the people and agents who change files"
 )]
 
-#[path = "model/rewinding.rs"]
-mod rewinding;
+#[path = "model/rewind_steps.rs"]
+mod rewind_steps;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -33,36 +33,36 @@ use takeback_store::{
 };
 use takeback_testkit::{Sandbox, Thing};
 
-#[path = "model/deeds.rs"]
-mod deeds;
+#[path = "model/steps.rs"]
+mod steps;
 #[path = "model/oracle.rs"]
 mod oracle;
 
-use deeds::{
-    Asked, AskedWhose, By, CONTINUES, Deed, Ending, Past, SESSIONS, Step, act, can_be_edited, draw,
-    tree,
+use oracle::{ModelAuthor, Oracle, PathState, ReceiptPaths, Request, Scope, Target, Tree};
+use steps::{
+    CONTINUES, Editor, FileEdit, Past, RewindOptions, SESSIONS, SessionChoice, Step, act,
+    can_be_edited, draw, tree,
 };
-use oracle::{Ask, Expected, Oracle, Seen, Target, Tree, Who, Whose};
 
 const RUNS: u64 = 3000;
-/// So many runs use the store in memory for one that uses the store on disk.
+/// One run in this many uses a store on disk; the others use one in memory.
 const MEMORY_RUNS: u64 = 20;
 
-/// No event is to come late.
+/// Long enough that no event is late.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// So many failures are told.
-const TELL: usize = 3;
+/// How many failures are reported.
+const MAX_FAILURES: usize = 3;
 
 #[test]
-fn every_run_goes_as_the_oracle_says() {
+fn every_run_agrees_with_the_oracle() {
     let number =
         |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let seeds = match number("TAKEBACK_TEST_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..number("TAKEBACK_TEST_RUNS").unwrap_or(RUNS),
     };
-    // On a disk the runs would mostly wait for it.
+    // On a disk the runs would mostly wait for I/O.
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
         drop(tempfile::env::override_temp_dir(memory));
@@ -73,18 +73,18 @@ fn every_run_goes_as_the_oracle_says() {
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while failures.lock().expect("nobody panics with it").len() < TELL {
+                while failures.lock().expect("the lock is not poisoned").len() < MAX_FAILURES {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= seeds.end {
                         break;
                     }
                     let failure = check_seed(seed).err();
-                    failures.lock().expect("nobody panics with it").extend(failure);
+                    failures.lock().expect("the lock is not poisoned").extend(failure);
                 }
             });
         }
     });
-    let failures = failures.into_inner().expect("nobody panics with it");
+    let failures = failures.into_inner().expect("the lock is not poisoned");
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
@@ -93,7 +93,9 @@ fn check_seed(seed: u64) -> Result<(), String> {
     let Err(first) = check(&steps, seed) else { return Ok(()) };
     let (steps, failure) = fewest(steps, first, seed);
     let list: String = steps.iter().map(|step| format!("    {step:?}\n")).collect();
-    Err(format!("the run with seed {seed} fails; these of its steps are enough:\n{list}{failure}"))
+    Err(format!(
+        "the run with seed {seed} fails; these of its steps reproduce it:\n{list}{failure}"
+    ))
 }
 
 /// Drops steps as long as what is left still fails.
@@ -121,13 +123,13 @@ fn fewest(mut steps: Vec<Step>, mut failure: String, seed: u64) -> (Vec<Step>, S
     }
 }
 
-/// Every run that is drawn does: without one, it is another failure.
+/// Every drawn run does. A run without one fails for another reason.
 fn begins_with_a_look(steps: &[Step]) -> bool {
-    let told = steps.iter().find(|step| !matches!(step, Step::Quiet(_)));
-    matches!(told, Some(Step::Prompt(_) | Step::Checkpoint))
+    let first = steps.iter().find(|step| !matches!(step, Step::Unreported(_)));
+    matches!(first, Some(Step::Prompt(_) | Step::Checkpoint))
 }
 
-/// What goes wrong in a run, if anything does.
+/// Plays a run and compares it with the oracle.
 fn check(steps: &[Step], seed: u64) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(|| {
         let sandbox =
@@ -150,23 +152,23 @@ struct Run {
     oracle: Oracle,
     past: Past,
     calls: u64,
-    /// Then a point's tree may not be all in the log.
+    /// Whether ignore rules change: then a point's tree may not be complete in the log.
     scope_changes: bool,
-    /// The tree before the last rewind and what brings it back, while nothing has happened since.
-    just_before: Option<(Target, Tree)>,
-    /// The last rewind found nothing to do.
+    /// The tree before the last rewind and the target that restores it, until the next step.
+    before_last_rewind: Option<(Target, Tree)>,
+    /// Whether the last rewind found nothing to do.
     rewound_nothing: bool,
     rewinds: Vec<RewindId>,
-    /// The log is no longer what the oracle has, only what kept points need of it.
+    /// Whether points were dropped: then the log has only the changes that kept points need.
     thinned: bool,
 }
 
 impl Run {
-    /// In a run next to no time passes, and files have no dates: what is decided by time is tested
+    /// Almost no time passes in a run, and files have no dates: decisions based on time are tested
     /// elsewhere.
     fn new(mut sandbox: Sandbox, scope_changes: bool) -> Self {
         sandbox.slow_the_clock(1);
-        // However busy the machine is.
+        // Even on a busy machine.
         sandbox.workspace.limits.recorder_patience = PATIENCE;
         let (oracle, past, rewinds) = (Oracle::default(), Past::default(), Vec::new());
         Self {
@@ -175,7 +177,7 @@ impl Run {
             past,
             calls: 0,
             scope_changes,
-            just_before: None,
+            before_last_rewind: None,
             rewound_nothing: false,
             rewinds,
             thinned: false,
@@ -184,7 +186,7 @@ impl Run {
 
     fn step(&mut self, step: &Step) -> Result<(), String> {
         if !matches!(step, Step::Rewind(_) | Step::Undo { .. } | Step::Redo | Step::Reopen) {
-            self.just_before = None;
+            self.before_last_rewind = None;
         }
         match step {
             Step::Start(session) => {
@@ -208,22 +210,22 @@ impl Run {
                 self.oracle.prompt(session, recorded.point.ok_or("a prompt makes a point")?);
                 self.same_length(&recorded)
             }
-            Step::Edit(session, deed) => {
-                let Some(call) = self.open_edit(session, deed.path)? else { return Ok(()) };
-                self.act(deed, By::EditTool);
-                self.close(session, &call, Ending::Done)
+            Step::Edit(session, edit) => {
+                let Some(call) = self.open_edit(session, edit.path)? else { return Ok(()) };
+                self.act(edit, Editor::EditTool);
+                self.close(session, &call, Outcome::Done)
             }
-            Step::Shell(session, deeds) => {
+            Step::Shell(session, edits) => {
                 let call = self.open_shell(session)?;
-                for deed in deeds {
-                    self.act(deed, By::Anybody);
+                for edit in edits {
+                    self.act(edit, Editor::Other);
                 }
-                self.close(session, &call, Ending::Done)
+                self.close(session, &call, Outcome::Done)
             }
             Step::OpenEdit(session, path) => self.open_edit(session, path).map(drop),
             Step::OpenShell(session) => self.open_shell(session).map(drop),
-            Step::Close(session, ending) => match self.oracle.newest_unended(session) {
-                Some(call) => self.close(session, &call, *ending),
+            Step::Close(session, outcome) => match self.oracle.newest_unended(session) {
+                Some(call) => self.close(session, &call, *outcome),
                 None => Ok(()),
             },
             Step::TurnEnd(session) => {
@@ -239,8 +241,8 @@ impl Run {
                 self.oracle.session_end(session);
                 self.same_length(&recorded)
             }
-            Step::Quiet(deed) => {
-                self.act(deed, By::Anybody);
+            Step::Unreported(edit) => {
+                self.act(edit, Editor::Other);
                 Ok(())
             }
             Step::Checkpoint => {
@@ -250,17 +252,16 @@ impl Run {
                 self.same_length(&recorded)
             }
             Step::LookAround => {
-                let surveyed =
-                    look_around(&mut self.sandbox.workspace).map_err(|e| e.to_string())?;
+                let found = look_around(&mut self.sandbox.workspace).map_err(|e| e.to_string())?;
                 self.oracle.look_around();
-                self.same_length(&surveyed.recorded)
+                self.same_length(&found.recorded)
             }
             Step::Reopen => {
                 self.sandbox.reopen();
                 self.sandbox.workspace.limits.recorder_patience = PATIENCE;
                 Ok(())
             }
-            Step::Rewind(asked) => self.rewind_as(asked),
+            Step::Rewind(options) => self.rewind_as(options),
             Step::Undo { exact } => self.rewind(&ask(Target::Undo, *exact), false),
             Step::Redo => self.rewind(&ask(Target::Redo, false), false),
             Step::CleanUp(most) => self.clean_up(*most),
@@ -269,14 +270,14 @@ impl Run {
         }
     }
 
-    // --- keeping --------------------------------------------------------------------------------
+    // --- retention ------------------------------------------------------------------------------
 
     fn clean_up(&mut self, most: usize) -> Result<(), String> {
         let policy = Policy { points_per_session: most, ..Policy::default() };
         clean_up(&mut self.sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted)
             .map_err(|e| e.to_string())?;
         self.oracle.clean_up(most);
-        self.everything_kept_is_whole()
+        self.check_kept_points()
     }
 
     fn pin(&mut self, which: usize) -> Result<(), String> {
@@ -299,12 +300,12 @@ impl Run {
         }
         delete_session(&mut self.sandbox.workspace, &id).map_err(|e| e.to_string())?;
         self.oracle.delete_session(session);
-        self.everything_kept_is_whole()
+        self.check_kept_points()
     }
 
-    /// After something was dropped: the points that stay are those that should, with all that stood
-    /// at each of them, every byte of it in the store.
-    fn everything_kept_is_whole(&mut self) -> Result<(), String> {
+    /// After points were dropped: exactly the right ones are left, and each still has its whole tree,
+    /// with every byte in the store.
+    fn check_kept_points(&mut self) -> Result<(), String> {
         self.thinned = true;
         let store = &*self.sandbox.workspace.store;
         let failed = |error: StoreError| error.to_string();
@@ -327,13 +328,13 @@ impl Run {
                 .oracle
                 .state_at(point.at)
                 .iter()
-                .map(|(path, seen)| (path.clone(), entry(seen)))
+                .map(|(path, state)| (path.clone(), entry(state)))
                 .collect();
-            // That nothing stood somewhere need not be said.
+            // Absent paths need no record.
             state.retain(|_, entry| *entry != Entry::Absent);
             expected.retain(|_, entry| *entry != Entry::Absent);
-            same("what stood at a kept point", &state, &expected)
-                .map_err(|failure| format!("{failure}\n{}", self.told_log()))?;
+            same("the tree at a kept point", &state, &expected)
+                .map_err(|failure| format!("{failure}\n{}", self.log_text()))?;
         }
         let still_known = latest.iter().map(|(path, _)| text(path)).collect();
         self.oracle.forget_absent(&still_known);
@@ -342,8 +343,8 @@ impl Run {
 
     // --- agents and people ----------------------------------------------------------------------
 
-    fn act(&mut self, deed: &Deed, by: By) {
-        act(&self.sandbox, deed, by, &self.past);
+    fn act(&mut self, edit: &FileEdit, editor: Editor) {
+        act(&self.sandbox, edit, editor, &self.past);
         self.oracle.disk = tree(&self.sandbox);
         for (path, thing) in &self.oracle.disk {
             if let Thing::File { bytes, .. } = thing {
@@ -385,14 +386,9 @@ impl Run {
         (call, recorded)
     }
 
-    fn close(&mut self, session: &'static str, call: &str, ending: Ending) -> Result<(), String> {
-        let outcome = match ending {
-            Ending::Done => Outcome::Done,
-            Ending::Failed => Outcome::Failed,
-            Ending::Background => Outcome::Background,
-        };
+    fn close(&mut self, session: &'static str, call: &str, outcome: Outcome) -> Result<(), String> {
         let recorded = self.sandbox.after_as(session, call, outcome);
-        self.oracle.after(session, call, ending == Ending::Background);
+        self.oracle.after(session, call, outcome == Outcome::Background);
         self.same_length(&recorded)
     }
 
@@ -400,16 +396,16 @@ impl Run {
         if recorded.seq == Seq(self.oracle.log.len() as u64) { Ok(()) } else { self.same_log() }
     }
 
-    // --- taking back ----------------------------------------------------------------------------
+    // --- the log --------------------------------------------------------------------------------
 
-    /// The log as it is and as the oracle has it, path by path: in which order paths are recorded
-    /// that were looked at together means nothing.
+    /// Compares the log with the oracle's path by path, because paths of one look are recorded in any
+    /// order.
     fn same_log(&self) -> Result<(), String> {
         if self.thinned {
             let seq = self.sandbox.workspace.store.head().map_err(|e| e.to_string())?.seq.0;
             let expected = self.oracle.log.len() as u64;
             return same("the length of the log", &seq, &expected)
-                .map_err(|failure| format!("{failure}\n{}", self.told_log()));
+                .map_err(|failure| format!("{failure}\n{}", self.log_text()));
         }
         let store = &*self.sandbox.workspace.store;
         let mut changes = store.changes_after(Seq(0)).map_err(|e| e.to_string())?;
@@ -422,27 +418,27 @@ impl Run {
             let cancels = change.cancels.iter().map(|seq| places[seq]).collect();
             let mut call = None;
             let mut in_doubt = false;
-            let who = match change.author {
-                Author::Human => Who::Human,
+            let author = match change.author {
+                Author::Human => ModelAuthor::Human,
                 Author::Agent { session, call: by, .. } => {
                     call = Some(by.0);
                     in_doubt = change.evidence == Evidence::OpenWindow;
-                    Who::Agent(known(&session))
+                    ModelAuthor::Agent(known(&session))
                 }
                 Author::Ambiguous { sessions } => {
                     in_doubt = true;
-                    Who::Perhaps(sessions.iter().map(known).collect())
+                    ModelAuthor::Ambiguous(sessions.iter().map(known).collect())
                 }
                 Author::Rewind { id } => {
                     let place = self.rewinds.iter().position(|rewind| *rewind == id);
-                    Who::Rewind(place.ok_or("a rewind that no receipt tells of")?)
+                    ModelAuthor::Rewind(place.ok_or("a rewind without a receipt")?)
                 }
                 Author::Deleted | Author::Import => {
                     return Err("no session was deleted, nothing imported".to_owned());
                 }
             };
             let (before, after) = (change.before, change.after);
-            lines.push(Line { before, after, who, call, in_doubt, cancels });
+            lines.push(Line { before, after, author, call, in_doubt, cancels });
         }
         let mut expected: BTreeMap<String, Vec<Line>> = BTreeMap::new();
         let mut places = Vec::new();
@@ -451,35 +447,35 @@ impl Run {
             places.push(lines.len());
             let cancels = change.cancels.iter().map(|number| places[number - 1]).collect();
             let (before, after) = (entry(&change.before), entry(&change.after));
-            let who = change.who.clone();
+            let author = change.author.clone();
             let call = self.oracle.call_of(change).map(str::to_owned);
             let in_doubt = self.oracle.is_in_doubt(change);
-            lines.push(Line { before, after, who, call, in_doubt, cancels });
+            lines.push(Line { before, after, author, call, in_doubt, cancels });
         }
         let paths: BTreeSet<&String> = is.keys().chain(expected.keys()).collect();
         for path in paths {
             same(&format!("the log of {path}"), &is.get(path), &expected.get(path))
-                .map_err(|failure| format!("{failure}\n{}", self.told_log()))?;
+                .map_err(|failure| format!("{failure}\n{}", self.log_text()))?;
         }
         Ok(())
     }
 
-    fn told_log(&self) -> String {
-        let told = |seen: &Seen| match seen {
-            Seen::A(Thing::File { bytes, mode }) => {
-                let sections = deeds::parts(bytes).map(|(_, sections)| sections.join("; "));
-                let told = sections.unwrap_or_else(|| String::from_utf8_lossy(bytes).into_owned());
-                format!("file {mode:o} [{told}]")
+    fn log_text(&self) -> String {
+        let text_of = |state: &PathState| match state {
+            PathState::Present(Thing::File { bytes, mode }) => {
+                let sections = steps::parts(bytes).map(|(_, sections)| sections.join("; "));
+                let text = sections.unwrap_or_else(|| String::from_utf8_lossy(bytes).into_owned());
+                format!("file {mode:o} [{text}]")
             }
             other => format!("{other:?}"),
         };
         let changes = self.oracle.log.iter().enumerate().map(|(at, change)| {
-            let (before, after) = (told(&change.before), told(&change.after));
+            let (before, after) = (text_of(&change.before), text_of(&change.after));
             format!(
                 "  {}: {} by {:?}{}, cancels {:?}\n      {before}\n   -> {after}\n",
                 at + 1,
                 change.path,
-                change.who,
+                change.author,
                 if self.oracle.is_in_doubt(change) { ", in doubt" } else { "" },
                 change.cancels
             )
@@ -490,12 +486,12 @@ impl Run {
     }
 }
 
-/// A change of one path; what it cancels by its place among the changes of that path.
+/// A change of one path. `cancels` has places among the changes of that path.
 #[derive(Debug, PartialEq)]
 struct Line {
     before: Entry,
     after: Entry,
-    who: Who,
+    author: ModelAuthor,
     call: Option<String>,
     in_doubt: bool,
     cancels: Vec<usize>,
@@ -505,22 +501,22 @@ fn known(session: &SessionId) -> &'static str {
     SESSIONS.into_iter().find(|known| *known == session.0).expect("no other sessions took part")
 }
 
-fn ask(target: Target, exact: bool) -> Ask {
-    Ask { target, whose: None, exact, take_ambiguous: false, paths: Vec::new() }
+fn ask(target: Target, exact: bool) -> Request {
+    Request { target, scope: None, exact, take_ambiguous: false, paths: Vec::new() }
 }
 
-/// A receipt's lists as the oracle tells them: it does not tell a merged file from a restored one.
-fn lists(receipt: &Receipt) -> Expected {
+/// A receipt's paths. The oracle does not distinguish merged files from restored ones.
+fn lists(receipt: &Receipt) -> ReceiptPaths {
     let notes = |notes: &[rewind::Note]| notes.iter().map(|note| text(&note.path)).collect();
     let restored =
         receipt.restored_files.iter().chain(receipt.merged_files.iter().map(|note| &note.path));
-    Expected {
+    ReceiptPaths {
         restored: restored.map(text).collect(),
         deleted: receipt.deleted_files.iter().map(text).collect(),
         kept: notes(&receipt.kept_files),
         conflicts: notes(&receipt.conflicts),
         ambiguous: notes(&receipt.ambiguous),
-        lacking: notes(&receipt.not_captured),
+        not_captured: notes(&receipt.not_captured),
     }
 }
 
@@ -528,17 +524,17 @@ fn text(path: &WorkPath) -> String {
     String::from_utf8(path.as_bytes().to_vec()).expect("all names here are text")
 }
 
-fn entry(seen: &Seen) -> Entry {
-    match seen {
-        Seen::Unknown => Entry::Unknown,
-        Seen::Nothing => Entry::Absent,
-        Seen::A(Thing::File { bytes, mode }) => {
+fn entry(state: &PathState) -> Entry {
+    match state {
+        PathState::Unknown => Entry::Unknown,
+        PathState::Absent => Entry::Absent,
+        PathState::Present(Thing::File { bytes, mode }) => {
             Entry::File { digest: Digest::of(bytes), size: bytes.len() as u64, mode: *mode }
         }
-        Seen::A(Thing::Link(target)) => {
+        PathState::Present(Thing::Link(target)) => {
             Entry::Symlink { target: target.to_str().expect("plain text").as_bytes().to_vec() }
         }
-        Seen::A(Thing::Folder { mode }) => Entry::Dir { mode: *mode },
+        PathState::Present(Thing::Folder { mode }) => Entry::Dir { mode: *mode },
     }
 }
 

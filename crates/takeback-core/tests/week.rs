@@ -25,7 +25,7 @@ const SESSIONS: usize = 30;
 const DAYS: f64 = 7.0;
 const PATHS: u64 = 60;
 
-/// What stood where: contents by digest, so that a week of trees fits in memory.
+/// A tree with digests for contents, so that a week of trees fits in memory.
 type Tree = BTreeMap<PathBuf, Entry>;
 
 /// Splitmix64.
@@ -102,7 +102,7 @@ fn a_week_of_use_stays_within_limits_and_every_kept_point_is_exact() {
     week.clean_up(Occasion::OnDemand);
     week.everything_kept_is_exact();
     week.store_is_within_limits();
-    week.kept_points_can_be_gone_to();
+    week.kept_points_can_be_restored();
 }
 
 impl Week {
@@ -191,7 +191,10 @@ impl Week {
         let sessions = store.sessions().unwrap();
         for marked in &self.marked {
             let kept = points.iter().any(|point| point.id == *marked);
-            assert!(kept || !self.deleted.is_empty(), "a marked point went with nothing deleted");
+            assert!(
+                kept || !self.deleted.is_empty(),
+                "a marked point was dropped with nothing deleted"
+            );
         }
         assert!(sessions.iter().all(|session| !self.deleted.contains(&session.id)));
     }
@@ -199,7 +202,7 @@ impl Week {
     fn store_is_within_limits(&self) {
         let store = &*self.sandbox.workspace.store;
         let usage = store.usage().unwrap();
-        // What is named by a kept point, or lies between two of them, and no more.
+        // Only contents of kept points and of changes between two of them.
         let mut needed: HashMap<Digest, u64> = HashMap::new();
         for change in store.changes_after(Seq(0)).unwrap() {
             for entry in [change.before, change.after] {
@@ -213,11 +216,11 @@ impl Week {
         assert!(usage.contents < self.written, "{usage:?} of {}", self.written);
         let paths = store.latest().unwrap();
         let scratch = paths.iter().filter(|(path, _)| path.as_bytes().starts_with(b"scratch"));
-        assert!(scratch.count() < 100, "what came and went is forgotten");
+        assert!(scratch.count() < 100, "temporary files are forgotten");
         assert!(usage.database < 4 << 20, "{usage:?}");
     }
 
-    fn kept_points_can_be_gone_to(&mut self) {
+    fn kept_points_can_be_restored(&mut self) {
         let points = self.listed();
         for point in points.iter().step_by(points.len().div_ceil(12)) {
             let mut request = RewindRequest::new(Target::Point(point.id));

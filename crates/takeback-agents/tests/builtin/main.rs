@@ -6,8 +6,10 @@
 mod endpoints;
 mod errors;
 mod interrupts;
-mod killed;
+mod killed_agent;
 mod memory;
+#[path = "../it/real_workspace.rs"]
+mod real_workspace;
 mod story;
 mod tools;
 mod tour;

@@ -11,6 +11,6 @@ mod conversation;
 mod history;
 mod lab;
 mod native_files;
-mod replayed;
+mod replay;
 mod seed_001;
 mod turns;

@@ -11,8 +11,8 @@ use takeback_store::{PointKind, Timestamp};
 use takeback_testkit::Sandbox;
 
 use crate::lab::SESSION;
-use crate::replayed::{
-    MESSAGE, OWN_FILES, ReplayedAgent, TURN, first_line, replay, replay_script, replay_with,
+use crate::replay::{
+    MESSAGE, OWN_FILES, ReplayAgent, TURN, first_line, replay, replay_script, replay_with,
 };
 
 const VARIABLE: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
@@ -104,7 +104,7 @@ fn only_a_live_conversation_can_be_asked() {
     let files = live.claude.rewind_files(MESSAGE, RestoreMode::DryRun).unwrap();
     assert_eq!(files, Some(NativeFiles { paths: vec!["/proj/a.txt".into()] }));
 
-    let ReplayedAgent { claude: gone, received, sandbox } =
+    let ReplayAgent { claude: gone, received, sandbox } =
         replay_script(Sandbox::new(), "#!/bin/sh\nexit 0\n");
     let last = received.iter().find(|event| matches!(event, ChatEvent::Ended(_)));
     assert!(last.is_some() && !gone.is_live());

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use takeback_agents::{CLAUDE, HookEvent, HookEventKind as Kind, PayloadError, ToolCall};
 use takeback_core::Outcome;
 
-use crate::recorded::{all_are_parsed_as, took};
+use crate::recorded::{all_are_parsed_as, bare_event, took};
 
 const SESSION: &str = "db753a22-174a-4484-9c39-c1e560b4df84";
 const SUBAGENT: &str = "a009855d4d22087c7";
@@ -23,16 +23,9 @@ const FORK: &str = "0ff38d06-005a-4ef5-a454-dc81ecf031a4";
 fn hook_event(event: &str, kind: Kind) -> HookEvent {
     let folder = "/home/user/.claude/projects/-home-user-project";
     HookEvent {
-        event: event.to_owned(),
-        session: SESSION.to_owned(),
-        subagent: None,
-        cwd: Some(PathBuf::from("/home/user/project")),
         transcript: Some(PathBuf::from(format!("{folder}/{SESSION}.jsonl"))),
         prompt: Some(PROMPT.to_owned()),
-        timestamp: None,
-        is_fork: false,
-        forked_from: None,
-        kind,
+        ..bare_event(SESSION, event, kind)
     }
 }
 

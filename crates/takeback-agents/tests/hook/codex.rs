@@ -8,7 +8,7 @@ use takeback_agents::{
 };
 use takeback_core::{CallTargets, Outcome};
 
-use crate::recorded::{all_are_parsed_as, payload};
+use crate::recorded::{all_are_parsed_as, bare_event, payload};
 
 const SESSION: &str = "01a1e141-1168-76e2-b14a-d62943403594";
 const SUBAGENT: &str = "01a1e141-152c-7ac1-bae9-fc377addd69a";
@@ -27,16 +27,9 @@ const PATCH_IN_SHELL: &str = "apply_patch <<'EOF'\n*** Begin Patch\n*** Update F
 
 fn hook_event(event: &str, kind: Kind) -> HookEvent {
     HookEvent {
-        event: event.to_owned(),
-        session: SESSION.to_owned(),
-        subagent: None,
-        cwd: Some(PathBuf::from(PROJECT)),
         transcript: Some(transcript("22-08-20", SESSION)),
         prompt: Some(FIRST.to_owned()),
-        timestamp: None,
-        is_fork: false,
-        forked_from: None,
-        kind,
+        ..bare_event(SESSION, event, kind)
     }
 }
 

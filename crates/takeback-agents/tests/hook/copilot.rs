@@ -9,25 +9,14 @@ use takeback_agents::{
 };
 use takeback_core::{CallTargets, Outcome};
 
-use crate::recorded::{all_are_parsed_as, names_of, payload, sent_at};
+use crate::recorded::{all_are_parsed_as, bare_event, names_of, payload, sent_at};
 
 const SESSION: &str = "5b1f3c52-5d0e-4a43-9b1c-0d6a4f0a6f11";
 const SUBAGENT: &str = "476ae9f1-7efc-4d47-9256-8b8006910d8c";
 const PROJECT: &str = "/home/user/project";
 
 fn hook_event(event: &str, kind: Kind) -> HookEvent {
-    HookEvent {
-        event: event.to_owned(),
-        session: SESSION.to_owned(),
-        subagent: None,
-        cwd: Some(PathBuf::from(PROJECT)),
-        transcript: None,
-        prompt: None,
-        timestamp: None,
-        is_fork: false,
-        forked_from: None,
-        kind,
-    }
+    bare_event(SESSION, event, kind)
 }
 
 fn of_subagent(event: &str, kind: Kind) -> HookEvent {

@@ -8,25 +8,14 @@ use takeback_agents::{
 };
 use takeback_core::{CallTargets, Outcome};
 
-use crate::recorded::{all_are_parsed_as, payload, sent_at};
+use crate::recorded::{all_are_parsed_as, bare_event, payload, sent_at};
 
 const SESSION: &str = "f56d3ddc-949a-4978-b256-e640bf391ee0";
 const PROJECT: &str = "/home/user/project";
 
 fn hook_event(event: &str, kind: Kind) -> HookEvent {
     let transcript = "/home/user/.gemini/tmp/project/chats/session-2026-11-15T22-13-f56d3ddc.jsonl";
-    HookEvent {
-        event: event.to_owned(),
-        session: SESSION.to_owned(),
-        subagent: None,
-        cwd: Some(PathBuf::from(PROJECT)),
-        transcript: Some(PathBuf::from(transcript)),
-        prompt: None,
-        timestamp: None,
-        is_fork: false,
-        forked_from: None,
-        kind,
-    }
+    HookEvent { transcript: Some(PathBuf::from(transcript)), ..bare_event(SESSION, event, kind) }
 }
 
 fn call(id: &str, tool: &str, input: Value) -> ToolCall {

@@ -13,25 +13,14 @@ use takeback_core::{AgentEvent, CallReport, CallTargets, Outcome};
 use takeback_store::{CallId, SessionId};
 use takeback_testkit::Sandbox;
 
-use crate::recorded::all_are_parsed_as;
+use crate::recorded::{all_are_parsed_as, bare_event};
 
 const SESSION: &str = "ses_e1eb57241ffehJO6HfNZbeh2xv";
 const SUBAGENT: &str = "ses_e1eb4fc5cffeNcyOCHIi1Oerjo";
 const PROJECT: &str = "/home/user/project";
 
 fn hook_event(event: &str, kind: Kind) -> HookEvent {
-    HookEvent {
-        event: event.to_owned(),
-        session: SESSION.to_owned(),
-        subagent: None,
-        cwd: Some(PathBuf::from(PROJECT)),
-        transcript: None,
-        prompt: None,
-        timestamp: None,
-        is_fork: false,
-        forked_from: None,
-        kind,
-    }
+    bare_event(SESSION, event, kind)
 }
 
 fn of_subagent(event: &str, kind: Kind) -> HookEvent {

@@ -9,7 +9,7 @@ use takeback_agents::{
 };
 use takeback_core::{CallTargets, Outcome};
 
-use crate::recorded::{all_are_parsed_as, payload, took};
+use crate::recorded::{all_are_parsed_as, bare_event, payload, took};
 
 const PROJECT: &str = "/home/user/project";
 
@@ -26,16 +26,8 @@ const NEW: Session = ("01a1efe8-c724-71ec-84d1-5d16e4ee50b2", "2026-11-18T18-26-
 fn in_session((id, began): Session, event: &str, kind: Kind) -> HookEvent {
     let sessions = "/home/user/.pi/agent/sessions/--home-user-project--";
     HookEvent {
-        event: event.to_owned(),
-        session: id.to_owned(),
-        subagent: None,
-        cwd: Some(PathBuf::from(PROJECT)),
         transcript: Some(PathBuf::from(format!("{sessions}/{began}_{id}.jsonl"))),
-        prompt: None,
-        timestamp: None,
-        is_fork: false,
-        forked_from: None,
-        kind,
+        ..bare_event(id, event, kind)
     }
 }
 

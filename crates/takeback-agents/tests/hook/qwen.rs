@@ -8,7 +8,7 @@ use takeback_agents::{
 };
 use takeback_core::{CallTargets, Outcome};
 
-use crate::recorded::{all_are_parsed_as, sent_at, took};
+use crate::recorded::{all_are_parsed_as, bare_event, sent_at, took};
 
 const SESSION: &str = "5b1f3c52-5d0e-4a43-9b1c-0d6a4f0a6f33";
 const PROJECT: &str = "/home/user/project";
@@ -18,16 +18,8 @@ const MOVES: &str = "mv notes.md kept.md && mkdir -p sub && echo side > sub/shel
 fn hook_event(session: &str, event: &str, kind: Kind) -> HookEvent {
     let chats = "/home/user/.qwen/projects/-home-user-project/chats";
     HookEvent {
-        event: event.to_owned(),
-        session: session.to_owned(),
-        subagent: None,
-        cwd: Some(PathBuf::from(PROJECT)),
         transcript: Some(PathBuf::from(format!("{chats}/{session}.jsonl"))),
-        prompt: None,
-        timestamp: None,
-        is_fork: false,
-        forked_from: None,
-        kind,
+        ..bare_event(session, event, kind)
     }
 }
 

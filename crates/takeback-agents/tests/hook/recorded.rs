@@ -5,9 +5,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use takeback_agents::{AgentKind, CallEnd, HookEvent};
+use takeback_agents::{AgentKind, CallEnd, HookEvent, HookEventKind};
 use takeback_core::Outcome;
 use takeback_store::Timestamp;
+
+/// An event in the project of the recordings, without anything optional.
+pub(crate) fn bare_event(session: &str, event: &str, kind: HookEventKind) -> HookEvent {
+    HookEvent {
+        event: event.to_owned(),
+        session: session.to_owned(),
+        subagent: None,
+        cwd: Some(PathBuf::from("/home/user/project")),
+        transcript: None,
+        prompt: None,
+        timestamp: None,
+        is_fork: false,
+        forked_from: None,
+        kind,
+    }
+}
 
 /// Compares the event of every recording in a folder with the expected one, except for its time. The part of
 /// a recording's name before the first `-` is the event's name.

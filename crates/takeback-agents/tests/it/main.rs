@@ -8,10 +8,11 @@ mod cut;
 mod effects;
 mod example;
 mod human;
-mod killed;
+mod process_kills;
+mod real_workspace;
 mod retries;
 mod seed_001;
-mod together;
+mod concurrency;
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};

@@ -216,7 +216,7 @@ impl PlanRun<'_> {
             if is_linked {
                 stage.finish(action.number)?;
             } else {
-                let made = stage.make(action.number, &action.goal, store, root, &action.path);
+                let made = stage.make(action.number, &action.goal, store, (root, &action.path));
                 made.map_err(io::Error::other)?;
             }
         }

@@ -283,7 +283,7 @@ pub(super) fn plan(
         let now = present.entries.get(&history.path).unwrap_or(history.at_end());
         let step = match &options.aim {
             Aim::Exact { .. } => exact_step(history, now),
-            aim => path_step(history, now, aim, options, sources, &mut plan.merged)?,
+            _ => path_step(history, now, options, sources, &mut plan.merged)?,
         };
         plan.steps.extend(step.map(|step| guarded(step, options)));
     }
@@ -331,11 +331,11 @@ fn runs<'a>(history: &'a PathRuns, roles: &[Role]) -> Vec<Run<'a>> {
 fn path_step(
     history: &PathRuns,
     now: &Entry,
-    aim: &Aim,
     options: &PlanOptions,
     sources: &dyn Sources,
     merged: &mut Vec<PackedBlob>,
 ) -> Result<Option<Step>, StoreError> {
+    let aim = &options.aim;
     let roles = roles(history, aim, options.ambiguous, &options.points, sources)?;
     let step = |verdict, cancels, unclear: bool| {
         Some(Step {

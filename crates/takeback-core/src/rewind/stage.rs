@@ -118,7 +118,7 @@ impl Staging<'_> {
         if is_linked {
             self.stage.finish(number).map_err(not_staged)?;
         } else if !step.path.is_outside() {
-            let made = self.stage.make(number, &goal, self.store, self.root, &step.path);
+            let made = self.stage.make(number, &goal, self.store, (self.root, &step.path));
             or_lost(made, &goal, &mut self.lost)?;
         } else if let Some(digest) = goal.digest() {
             let read = self.store.read(&digest, &mut |_| Ok(()));
@@ -156,7 +156,7 @@ impl Staging<'_> {
         let work = || {
             let take = || receive.lock().unwrap_or_else(PoisonError::into_inner).recv();
             while let Ok(PendingFile { number, step, mode, contents }) = take() {
-                match stage.make_of(number, mode, &contents, root, &step.path) {
+                match stage.make_of(number, mode, &contents, (root, &step.path)) {
                     Ok(()) => counter.files(1),
                     // Made once more, alone: that reports what is wrong.
                     Err(_) => leave(number, step),

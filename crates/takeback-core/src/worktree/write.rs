@@ -116,16 +116,16 @@ impl Stage {
     }
 
     /// Makes `entry`, a file or a link, in the slot `New` of a step, which must be empty: complete,
-    /// durable, and with verified bytes. `place`: its final path, below `root`.
+    /// durable, and with verified bytes. `place`: its final path, below the root.
     pub fn make(
         &self,
         step: usize,
         entry: &Entry,
         store: &dyn Store,
-        root: &Root,
-        place: &WorkPath,
+        place: (&Root, &WorkPath),
     ) -> Result<(), StageError> {
-        let failed = |source| StageError::Disk { path: place.display(), source };
+        let (root, path) = place;
+        let failed = |source| StageError::Disk { path: path.display(), source };
         match entry {
             Entry::File { digest, size, mode } => {
                 let mut lost = None;
@@ -142,7 +142,7 @@ impl Stage {
                 };
                 let made = if root.has_unnamed_files() {
                     disk::pass_make_file().map_err(failed)?;
-                    match self.make_unnamed(step, *mode, root, place, &mut write) {
+                    match self.make_unnamed(step, *mode, place, &mut write) {
                         Err(error) if must_have_a_name(&error) => {
                             if lacks_unnamed_files(&error) {
                                 root.without_unnamed_files();
@@ -155,7 +155,7 @@ impl Stage {
                     self.make_named(step, *mode, &mut write)
                 };
                 made.map_err(|error| match lost {
-                    Some(error) => not_brought_back(place, error),
+                    Some(error) => not_brought_back(path, error),
                     None => failed(error),
                 })
             }
@@ -176,11 +176,10 @@ impl Stage {
         step: usize,
         mode: u32,
         contents: &[u8],
-        root: &Root,
-        place: &WorkPath,
+        place: (&Root, &WorkPath),
     ) -> io::Result<()> {
         let mut write = |file: &mut File| write_with_holes(file, contents, true);
-        self.make_unnamed(step, mode, root, place, &mut write)
+        self.make_unnamed(step, mode, place, &mut write)
     }
 
     /// As [`Self::make`], with a file that has no name until it is complete. It is made near its place:
@@ -189,12 +188,11 @@ impl Stage {
         &self,
         step: usize,
         mode: u32,
-        root: &Root,
-        place: &WorkPath,
+        (root, path): (&Root, &WorkPath),
         write: &mut dyn FnMut(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
         let name = Slot::New(step).name();
-        match root.parent_of(place) {
+        match root.parent_of(path) {
             Ok(near) => disk::make_file(near, &self.folder, &name, mode, write),
             Err(_) => disk::make_file(&self.folder, &self.folder, &name, mode, write),
         }

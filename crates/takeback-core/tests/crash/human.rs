@@ -1,5 +1,5 @@
-//! Somebody saves a file in the middle of a rewind, at each of its crash points: what they saved
-//! stays, and the receipt says so. Also when the rewind is stopped right after.
+//! A user saves a file in the middle of a rewind, at each of its crash points: the save stays, and the
+//! receipt reports it. Also if the rewind is stopped right after.
 
 use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
@@ -13,15 +13,15 @@ use takeback_store::disk::{self, CrashPoint};
 use takeback_testkit::{Sandbox, SandboxImage, Thing};
 
 use crate::{
-    Abilities, Listed, after_a_crash, assert_intact, assert_nothing_left_behind, left_in_stages,
+    Abilities, PointTree, after_a_crash, assert_intact, assert_nothing_left_behind, left_in_stages,
     points_of, stopped,
 };
 
 const SAVED: &str = "saved by hand\n";
 
-/// How an editor saves.
+/// How the user's editor saves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Saving {
+enum SaveMethod {
     /// Empties the file and writes it.
     InPlace,
     /// Writes another file and gives it the name.
@@ -33,11 +33,11 @@ enum Saving {
 /// An agent's work on one path, about to be taken back.
 struct Case {
     name: &'static str,
-    /// Where the person saves.
+    /// Where the user saves.
     path: &'static str,
     frozen: SandboxImage,
     /// The point to go back to, and one of the moment before the rewind.
-    listed: [Listed; 2],
+    listed: [PointTree; 2],
 }
 
 impl Case {
@@ -51,14 +51,14 @@ impl Case {
         sandbox.write("other.txt", "other\n");
         lay_out(&sandbox);
         let point = sandbox.prompt("s", "do it");
-        let start = Listed { point, tree: sandbox.tree() };
+        let start = PointTree { point, tree: sandbox.tree() };
         sandbox.agent_writes("s", "other.txt", "the agent's\n");
         for call in calls {
             sandbox.agent_runs("s", "./run", call);
         }
         sandbox.turn_end("s");
         let point = checkpoint(&mut sandbox.workspace, None).unwrap().point.unwrap();
-        let end = Listed { point, tree: sandbox.tree() };
+        let end = PointTree { point, tree: sandbox.tree() };
         Self { name, path, frozen: sandbox.freeze(), listed: [start, end] }
     }
 
@@ -87,7 +87,7 @@ impl Case {
                 &[|s| s.remove("f"), |s| s.write("f/inside.txt", "inside\n")],
             ),
             Self::new(
-                "in a folder that goes",
+                "in a folder to be deleted",
                 "d/saved.txt",
                 |_| {},
                 &[|s| s.write("d/inside.txt", "inside\n")],
@@ -96,34 +96,34 @@ impl Case {
     }
 }
 
-/// Whoever saves, once.
-struct Person {
+/// The user, who saves once.
+struct User {
     path: PathBuf,
     beside: PathBuf,
-    saving: Saving,
+    saving: SaveMethod,
     open: Option<File>,
 }
 
-impl Person {
-    fn at(sandbox: &Sandbox, path: &str, saving: Saving) -> Self {
+impl User {
+    fn at(sandbox: &Sandbox, path: &str, saving: SaveMethod) -> Self {
         let path = sandbox.at(path);
         let regular = fs::symlink_metadata(&path).is_ok_and(|m| m.is_file());
-        let open = (saving == Saving::HeldOpen && regular)
+        let open = (saving == SaveMethod::HeldOpen && regular)
             .then(|| OpenOptions::new().write(true).open(&path).unwrap());
         Self { path, beside: sandbox.outside().join("beside"), saving, open }
     }
 
-    /// Whether there was anything that could be saved.
+    /// Whether the save was possible.
     fn save(&self) -> bool {
-        // Writing through a link is another file's matter.
+        // Writing through a link would change another file.
         let link = fs::symlink_metadata(&self.path).is_ok_and(|m| m.is_symlink());
         match self.saving {
-            Saving::InPlace => !link && fs::write(&self.path, SAVED).is_ok(),
-            Saving::RenamedOver => {
+            SaveMethod::InPlace => !link && fs::write(&self.path, SAVED).is_ok(),
+            SaveMethod::RenamedOver => {
                 fs::write(&self.beside, SAVED).unwrap();
                 fs::rename(&self.beside, &self.path).is_ok()
             }
-            Saving::HeldOpen => self.open.as_ref().is_some_and(|file| {
+            SaveMethod::HeldOpen => self.open.as_ref().is_some_and(|file| {
                 file.set_len(0).unwrap();
                 file.write_all_at(SAVED.as_bytes(), 0).is_ok()
             }),
@@ -131,23 +131,23 @@ impl Person {
     }
 }
 
-/// Rewinds; the person saves at the `k`-th crash point. Whether they could, and the receipt unless
-/// stopped at the one after.
+/// Rewinds; the user saves at the `k`-th crash point. Whether they could, and the receipt unless the
+/// rewind is stopped at the next point.
 fn rewind_with(
     sandbox: &mut Sandbox,
     case: &Case,
-    saving: Saving,
+    saving: SaveMethod,
     k: u64,
     stop_after: bool,
 ) -> (bool, Option<Receipt>) {
-    let person = Person::at(sandbox, case.path, saving);
+    let user = User::at(sandbox, case.path, saving);
     let saved = Rc::new(Cell::new(false));
     let noted = Rc::clone(&saved);
     let mut n = 0;
     disk::watch(Some(Box::new(move |_| {
         n += 1;
         if n == k {
-            noted.set(person.save());
+            noted.set(user.save());
         }
     })));
     let mut receipt = None;
@@ -166,7 +166,7 @@ fn stage_holds_saved(sandbox: &Sandbox) -> bool {
     left_in_stages(sandbox).values().any(saved)
 }
 
-fn save_at_every_point(abilities: Abilities, saving: Saving) {
+fn save_at_every_point(abilities: Abilities, saving: SaveMethod) {
     for case in Case::every_kind() {
         let points = {
             let mut sandbox = case.frozen.thaw();
@@ -187,25 +187,25 @@ fn save_at_every_point(abilities: Abilities, saving: Saving) {
                 times += 1;
                 let point = points[k as usize - 1];
                 let stopped = receipt.is_none();
-                let told = format!(
+                let case_text = format!(
                     "{abilities:?}, {saving:?}, {}, at {k} {point:?}, closing at {closing}, \
                      stopped: {stopped}",
                     case.name
                 );
-                println!("{told}");
+                println!("{case_text}");
                 if stopped {
                     let recovered = after_a_crash(&mut sandbox, abilities);
-                    let told = format!("{told}: {recovered:?}");
-                    assert!(kept(&sandbox, &case, saving, k >= closing), "{told}");
+                    let case_text = format!("{case_text}: {recovered:?}");
+                    assert!(kept(&sandbox, &case, saving, k >= closing), "{case_text}");
                 } else {
                     let receipt = receipt.unwrap();
-                    let told = format!("{told}: {receipt:?}");
-                    assert!(kept(&sandbox, &case, saving, k >= closing), "{told}");
+                    let case_text = format!("{case_text}: {receipt:?}");
+                    assert!(kept(&sandbox, &case, saving, k >= closing), "{case_text}");
                     let noticed = !receipt.conflicts.is_empty() && !receipt.success;
                     let taken_in = !receipt.merged_files.is_empty();
                     let stayed =
                         case.name.starts_with("in a folder") && !receipt.kept_files.is_empty();
-                    assert!(noticed || taken_in || stayed || k >= closing, "{told}");
+                    assert!(noticed || taken_in || stayed || k >= closing, "{case_text}");
                 }
                 assert_intact(&sandbox, &case.listed);
                 if k < closing && holds_saved(&sandbox, case.path) {
@@ -214,63 +214,67 @@ fn save_at_every_point(abilities: Abilities, saving: Saving) {
                     if !sandbox.workspace.store.rewinds().unwrap().is_empty() {
                         sandbox.undo();
                     }
-                    assert!(holds_saved(&sandbox, case.path), "{told}, undone");
+                    assert!(holds_saved(&sandbox, case.path), "{case_text}, undone");
                 }
             }
         }
-        assert!(times > 10 || saving != Saving::RenamedOver, "{}: saved {times} times", case.name);
+        assert!(
+            times > 10 || saving != SaveMethod::RenamedOver,
+            "{}: saved {times} times",
+            case.name
+        );
     }
 }
 
-/// What was saved stands where it was saved. Late, a file held open may be in the stage, or be one
-/// that was removed when all was done.
-fn kept(sandbox: &Sandbox, case: &Case, saving: Saving, late: bool) -> bool {
-    let held = saving == Saving::HeldOpen;
+/// Whether the save is where it was made. A late one to a file held open may be in the stage, or in a
+/// file that was removed at the end.
+fn kept(sandbox: &Sandbox, case: &Case, saving: SaveMethod, late: bool) -> bool {
+    let held = saving == SaveMethod::HeldOpen;
     holds_saved(sandbox, case.path) || (held && (late || stage_holds_saved(sandbox)))
 }
 
 #[test]
-fn saved_in_place() {
-    save_at_every_point(Abilities::All, Saving::InPlace);
+fn saves_in_place_are_kept() {
+    save_at_every_point(Abilities::All, SaveMethod::InPlace);
 }
 
 #[test]
-fn saved_in_place_without_exchange() {
-    save_at_every_point(Abilities::NoExchange, Saving::InPlace);
+fn saves_in_place_are_kept_without_exchange() {
+    save_at_every_point(Abilities::NoExchange, SaveMethod::InPlace);
 }
 
 #[test]
-fn saved_in_place_with_plain_renames() {
-    save_at_every_point(Abilities::PlainRenames, Saving::InPlace);
+fn saves_in_place_are_kept_with_plain_renames() {
+    save_at_every_point(Abilities::PlainRenames, SaveMethod::InPlace);
 }
 
 #[test]
-fn renamed_over() {
-    save_at_every_point(Abilities::All, Saving::RenamedOver);
+fn saves_by_rename_are_kept() {
+    save_at_every_point(Abilities::All, SaveMethod::RenamedOver);
 }
 
 #[test]
-fn renamed_over_without_exchange() {
-    save_at_every_point(Abilities::NoExchange, Saving::RenamedOver);
+fn saves_by_rename_are_kept_without_exchange() {
+    save_at_every_point(Abilities::NoExchange, SaveMethod::RenamedOver);
 }
 
 #[test]
-fn renamed_over_with_plain_renames() {
-    save_at_every_point(Abilities::PlainRenames, Saving::RenamedOver);
+fn saves_by_rename_are_kept_with_plain_renames() {
+    save_at_every_point(Abilities::PlainRenames, SaveMethod::RenamedOver);
 }
 
 #[test]
-fn written_through_an_old_descriptor() {
-    save_at_every_point(Abilities::All, Saving::HeldOpen);
+fn saves_through_an_open_descriptor_are_kept() {
+    save_at_every_point(Abilities::All, SaveMethod::HeldOpen);
 }
 
 #[test]
-fn written_through_an_old_descriptor_without_exchange() {
-    save_at_every_point(Abilities::NoExchange, Saving::HeldOpen);
+fn saves_through_an_open_descriptor_are_kept_without_exchange() {
+    save_at_every_point(Abilities::NoExchange, SaveMethod::HeldOpen);
 }
 
-/// The rewind is stopped anywhere, somebody saves, and only then it is recovered.
-fn save_before_the_recovery(abilities: Abilities, saving: Saving) {
+/// The rewind is stopped anywhere, the user saves, and only then it is recovered.
+fn save_before_the_recovery(abilities: Abilities, saving: SaveMethod) {
     for case in Case::every_kind() {
         for n in 1.. {
             let mut sandbox = case.frozen.thaw();
@@ -278,21 +282,21 @@ fn save_before_the_recovery(abilities: Abilities, saving: Saving) {
             let reached = stopped(n, || drop(sandbox.rewind_to(case.listed[0].point)));
             let rewinds = sandbox.another_process().store.rewinds().unwrap();
             let open = rewinds.iter().any(|rewind| rewind.receipt.is_none());
-            let saved = Person::at(&sandbox, case.path, saving).save();
+            let saved = User::at(&sandbox, case.path, saving).save();
             let recovered = after_a_crash(&mut sandbox, abilities);
-            let told = format!(
+            let case_text = format!(
                 "{abilities:?}, {saving:?}, {}, stopped at {n} {reached:?}, saved: {saved}: {recovered:?}",
                 case.name
             );
-            println!("{told}");
+            println!("{case_text}");
             if saved {
-                assert!(holds_saved(&sandbox, case.path), "{told}");
+                assert!(holds_saved(&sandbox, case.path), "{case_text}");
                 if open {
                     let receipt = &recovered.finished[0];
                     let stayed =
                         case.name.starts_with("in a folder") && !receipt.kept_files.is_empty();
-                    assert!(!receipt.success || stayed, "{told}");
-                    assert!(!receipt.conflicts.is_empty() || stayed, "{told}");
+                    assert!(!receipt.success || stayed, "{case_text}");
+                    assert!(!receipt.conflicts.is_empty() || stayed, "{case_text}");
                 }
             }
             assert_nothing_left_behind(&sandbox);
@@ -305,23 +309,23 @@ fn save_before_the_recovery(abilities: Abilities, saving: Saving) {
 }
 
 #[test]
-fn saved_in_place_before_the_recovery() {
+fn saves_in_place_before_the_recovery_are_kept() {
     for abilities in Abilities::EACH {
-        save_before_the_recovery(abilities, Saving::InPlace);
+        save_before_the_recovery(abilities, SaveMethod::InPlace);
     }
 }
 
 #[test]
-fn renamed_over_before_the_recovery() {
+fn saves_by_rename_before_the_recovery_are_kept() {
     for abilities in Abilities::EACH {
-        save_before_the_recovery(abilities, Saving::RenamedOver);
+        save_before_the_recovery(abilities, SaveMethod::RenamedOver);
     }
 }
 
-/// Saved before the exchange, stopped after it, and then the version from before is put there again:
-/// to the path everything looks undone, but what was saved lies where the new file was to come from.
+/// Saved before the exchange, stopped after it, and then the earlier version is written again: the path
+/// looks undone, but the save is in the stage, in place of the new file.
 #[test]
-fn saved_and_put_back_before_the_recovery() {
+fn a_save_in_the_stage_is_kept_although_the_path_looks_undone() {
     let case = Case::every_kind().remove(0);
     let points = {
         let mut sandbox = case.frozen.thaw();
@@ -329,7 +333,7 @@ fn saved_and_put_back_before_the_recovery() {
     };
     let k = points.iter().position(|point| *point == CrashPoint::Exchange).unwrap() as u64 + 1;
     let mut sandbox = case.frozen.thaw();
-    let (saved, receipt) = rewind_with(&mut sandbox, &case, Saving::InPlace, k, true);
+    let (saved, receipt) = rewind_with(&mut sandbox, &case, SaveMethod::InPlace, k, true);
     assert!(saved && receipt.is_none() && stage_holds_saved(&sandbox));
     sandbox.write("f", "two\n");
 
@@ -338,15 +342,15 @@ fn saved_and_put_back_before_the_recovery() {
     assert_eq!(sandbox.read("f"), "two\n");
     let receipt = &recovered.finished[0];
     assert_eq!(receipt.conflicts.len(), 1, "{receipt:?}");
-    let told = &receipt.errors[0].error;
-    assert!(told.ends_with("/new-0") && told.contains(".takeback/stage-"), "{told}");
+    let case_text = &receipt.errors[0].error;
+    assert!(case_text.ends_with("/new-0") && case_text.contains(".takeback/stage-"), "{case_text}");
     assert_intact(&sandbox, &case.listed);
 }
 
-/// In a rewind that several threads look after: into a file that is done, into one that is still to
-/// come, and through a descriptor of one that was displaced.
+/// A rewind with several threads: a save into a finished file, into a later one, and through a
+/// descriptor of a replaced one.
 #[test]
-fn saved_while_many_files_are_taken_back() {
+fn saves_during_a_large_rewind_are_kept() {
     const FILES: usize = 100;
     let mut sandbox = Sandbox::new();
     let name = |number: usize| format!("f{number:03}");

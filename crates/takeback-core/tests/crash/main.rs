@@ -1,25 +1,26 @@
 //! A process that is stopped at any crash point leaves a store that opens, points that are intact,
 //! and a tree that the next command brings to before or after.
 //!
-//! `disk::stop_at` plays the crash; `disk::watch` plays somebody who saves a file at just that moment.
+//! `disk::stop_at` simulates the crash; `disk::watch` a user who saves a file at that moment.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "shown only when a test fails")]
 
-mod exchanging;
-mod cleaning;
-mod helped;
+mod abilities;
+mod exchange;
+mod clean_up;
+mod native_restore;
 mod human;
-mod linked;
-mod locked;
-mod purging;
-mod recording;
-mod rolling_back;
-mod rewinding;
+mod hard_links;
+mod read_only_folders;
+mod purge;
+mod record;
+mod rollback;
+mod rewind;
 mod scene;
 mod stages;
-mod staging;
+mod rewind_failures;
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -37,41 +38,44 @@ use takeback_store::disk::{self, CrashPoint, SimulatedCrash};
 use takeback_store::{Entry, PointId, Seq, Store, WorkPath};
 use takeback_testkit::{Sandbox, Thing};
 
+use self::abilities::Abilities;
+
 type Tree = BTreeMap<PathBuf, Thing>;
 
-/// What the file system and the kernel can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Abilities {
-    All,
-    NoExchange,
-    /// Neither exchange nor a rename that refuses to replace, nor files without a name.
-    PlainRenames,
-    NoOpenat2,
-}
-
-impl Abilities {
-    const EACH: [Self; 4] = [Self::All, Self::NoExchange, Self::PlainRenames, Self::NoOpenat2];
-
-    fn limit(self, sandbox: &Sandbox) {
-        let root = &sandbox.workspace.root;
-        disk::only_plain_renames(self == Self::PlainRenames);
-        match self {
-            Self::All => {}
-            Self::PlainRenames => root.without_unnamed_files(),
-            Self::NoExchange => root.without_exchange(),
-            Self::NoOpenat2 => root.without_openat2(),
-        }
-    }
-}
-
-/// Whether the long way was asked for: every combination instead of a sample.
+/// Whether to run every combination instead of a sample.
 fn thorough() -> bool {
     std::env::var_os("TAKEBACK_TEST_RUNS").is_some()
 }
 
-/// Runs `work` and stops at the `n`-th crash point; answers which one that is, if there are so many.
+/// One run of a test: stopped at the `n`-th crash point, or not at all if `reached` is `None`.
+#[derive(Debug)]
+struct Stop {
+    n: u64,
+    reached: Option<CrashPoint>,
+}
+
+impl Stop {
+    fn run(&mut self, work: impl FnOnce()) {
+        self.reached = stopped(self.n, work);
+        println!("{self:?}");
+    }
+}
+
+/// Plays once for each crash point that `Stop::run` passes, and once without a stop; the number.
+fn at_every_stop(mut play: impl FnMut(&mut Stop)) -> u64 {
+    for n in 1.. {
+        let mut stop = Stop { n, reached: None };
+        play(&mut stop);
+        if stop.reached.is_none() {
+            return n;
+        }
+    }
+    unreachable!("crash points are finite")
+}
+
+/// Runs `work` and stops it at the `n`-th crash point, if there are so many: that point.
 fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
-    keep_quiet_about_stops();
+    silence_simulated_crashes();
     disk::stop_at(Some(n));
     let ended = catch_unwind(AssertUnwindSafe(work));
     disk::stop_at(None);
@@ -89,7 +93,7 @@ fn stop_in(panic: Box<dyn Any + Send>) -> SimulatedCrash {
     }
 }
 
-fn keep_quiet_about_stops() {
+fn silence_simulated_crashes() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
@@ -101,7 +105,7 @@ fn keep_quiet_about_stops() {
     });
 }
 
-/// The crash points that `work` comes to, in order.
+/// The crash points that `work` passes, in order.
 fn points_of(work: impl FnOnce()) -> Vec<CrashPoint> {
     let seen = Rc::new(RefCell::new(Vec::new()));
     let noted = Rc::clone(&seen);
@@ -111,9 +115,9 @@ fn points_of(work: impl FnOnce()) -> Vec<CrashPoint> {
     seen.take()
 }
 
-/// A point that was listed, and the tree as it was then.
+/// A listed point, and the tree at that time.
 #[derive(Debug, Clone)]
-struct Listed {
+struct PointTree {
     point: PointId,
     tree: Tree,
 }
@@ -127,13 +131,13 @@ fn after_a_crash(sandbox: &mut Sandbox, abilities: Abilities) -> RecoveryReport 
     recovered
 }
 
-/// The store is whole, and every point that was listed has the tree it had then.
+/// The store is complete, and every listed point still has its tree.
 #[track_caller]
-fn assert_intact(sandbox: &Sandbox, listed: &[Listed]) {
+fn assert_intact(sandbox: &Sandbox, listed: &[PointTree]) {
     let store = &*sandbox.workspace.store;
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
     let points = store.points().unwrap();
-    for Listed { point, tree } in listed {
+    for PointTree { point, tree } in listed {
         let point = points.iter().find(|known| known.id == *point).expect("the point is listed");
         assert_same(&tree_at(store, point.seq), tree);
     }
@@ -170,7 +174,7 @@ fn tree_at(store: &dyn Store, seq: Seq) -> Tree {
     things.collect()
 }
 
-/// Compares trees and tells only where they differ.
+/// Compares trees and prints only the differences.
 #[track_caller]
 fn assert_same(found: &Tree, expected: &Tree) {
     let paths: BTreeSet<&PathBuf> = found.keys().chain(expected.keys()).collect();
@@ -189,14 +193,14 @@ fn go_exactly_to(sandbox: &mut Sandbox, point: PointId) {
     assert!(receipt.success, "{receipt:?}");
 }
 
-/// Every crash point is passed by something that is stopped at each of its points, so none can be
-/// added and forgotten. `docs/design/journal.md` and `store-format.md` tell what a crash there leaves.
+/// Every crash point is passed by a test that stops at each of its points, so none can be
+/// added and forgotten. `docs/design/journal.md` and `store-format.md` describe each of them.
 #[test]
 fn every_crash_point_is_tested_and_documented() {
     let mut passed: BTreeSet<CrashPoint> = BTreeSet::new();
-    passed.extend(recording::all_points());
+    passed.extend(record::all_points());
     for abilities in Abilities::EACH {
-        passed.extend(rewinding::all_points(abilities));
+        passed.extend(rewind::all_points(abilities));
     }
     // Only a clean-up that finds damage shortens a segment, of bytes that nothing names.
     passed.insert(CrashPoint::Empty);

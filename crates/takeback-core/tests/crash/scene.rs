@@ -1,4 +1,4 @@
-//! A tree with one of everything that a rewind can meet.
+//! A tree with one case of everything that a rewind handles.
 
 use std::os::unix::fs::symlink;
 
@@ -6,21 +6,21 @@ use takeback_core::checkpoint;
 use takeback_core::rewind::Receipt;
 use takeback_testkit::{Sandbox, SandboxImage};
 
-use crate::{Listed, Tree};
+use crate::{PointTree, Tree};
 
-/// A beginning, and what a rewind makes of it.
+/// A starting state and the expected result of a rewind.
 pub(crate) struct Scene {
     pub(crate) frozen: SandboxImage,
     /// Oldest first.
-    pub(crate) listed: Vec<Listed>,
+    pub(crate) listed: Vec<PointTree>,
     pub(crate) before: Tree,
     pub(crate) after: Tree,
-    /// Of the rewind, when nothing comes in its way.
+    /// Of the rewind without a crash.
     pub(crate) receipt: Receipt,
 }
 
 impl Scene {
-    /// An agent has changed much; to be taken back: what it did since the point `listed[1]`.
+    /// An agent has changed many files; the rewind takes back its work since the point `listed[1]`.
     pub(crate) fn before_a_rewind() -> Self {
         let mut sandbox = Sandbox::new();
         let listed = play(&mut sandbox);
@@ -52,8 +52,8 @@ impl Scene {
 
     fn of(
         sandbox: Sandbox,
-        listed: Vec<Listed>,
-        work: impl FnOnce(&mut Sandbox, &[Listed]) -> Receipt,
+        listed: Vec<PointTree>,
+        work: impl FnOnce(&mut Sandbox, &[PointTree]) -> Receipt,
     ) -> Self {
         let before = sandbox.tree();
         let frozen = sandbox.freeze();
@@ -80,17 +80,17 @@ fn lay_out(sandbox: &Sandbox) {
     sandbox.write("to-link", "a file\n");
     sandbox.write("closed/in.txt", "in\n");
     symlink("edit.txt", sandbox.at("link")).unwrap();
-    symlink("edit.txt", sandbox.at("link-goes")).unwrap();
+    symlink("edit.txt", sandbox.at("link-gone")).unwrap();
 }
 
-fn play(sandbox: &mut Sandbox) -> Vec<Listed> {
+fn play(sandbox: &mut Sandbox) -> Vec<PointTree> {
     lay_out(sandbox);
     let mut listed = Vec::new();
     let point = checkpoint(&mut sandbox.workspace, Some("first")).unwrap().point.unwrap();
-    listed.push(Listed { point, tree: sandbox.tree() });
+    listed.push(PointTree { point, tree: sandbox.tree() });
     sandbox.write("mine.txt", "mine\n");
     let point = sandbox.prompt("s", "do it");
-    listed.push(Listed { point, tree: sandbox.tree() });
+    listed.push(PointTree { point, tree: sandbox.tree() });
     sandbox.agent_writes("s", "edit.txt", "two\n");
     sandbox.agent_writes("s", "sub/deep/edit.txt", "deep two\n");
     sandbox.agent_writes("s", "merge.txt", "FIRST\na\nb\nc\nd\ne\nlast\n");
@@ -102,13 +102,13 @@ fn play(sandbox: &mut Sandbox) -> Vec<Listed> {
         sandbox.remove("tree");
         sandbox.set_mode("run.sh", 0o755);
         sandbox.set_mode("closed", 0o700);
-        for path in ["link", "link-goes", "to-folder", "to-file", "to-link"] {
+        for path in ["link", "link-gone", "to-folder", "to-file", "to-link"] {
             sandbox.remove(path);
         }
     });
     sandbox.agent_runs("s", "./run more", |sandbox| {
         symlink("run.sh", sandbox.at("link")).unwrap();
-        symlink("run.sh", sandbox.at("link-comes")).unwrap();
+        symlink("run.sh", sandbox.at("link-new")).unwrap();
         symlink("run.sh", sandbox.at("to-link")).unwrap();
         sandbox.write("to-folder/inside.txt", "in a folder\n");
         sandbox.write("to-folder/and/below.txt", "deeper\n");
@@ -119,7 +119,7 @@ fn play(sandbox: &mut Sandbox) -> Vec<Listed> {
     sandbox.write("conflict.txt", "mine\n");
     sandbox.write("mine.txt", "still mine\n");
     let point = sandbox.prompt("s", "go on");
-    listed.push(Listed { point, tree: sandbox.tree() });
+    listed.push(PointTree { point, tree: sandbox.tree() });
     sandbox.agent_writes("s", "edit.txt", "three\n");
     sandbox.turn_end("s");
     listed

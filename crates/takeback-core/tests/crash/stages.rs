@@ -1,4 +1,4 @@
-//! A stage is cleared by the store that made it, as long as nothing in it is anybody's; never else.
+//! A stage is cleared only by the store that made it, and only if it has no files of the user.
 
 use std::cell::Cell;
 use std::fs::{self, OpenOptions};
@@ -19,10 +19,10 @@ use takeback_testkit::{Sandbox, SandboxImage};
 use crate::scene::Scene;
 use crate::{
     Abilities, after_a_crash, assert_intact, assert_nothing_left_behind, assert_same,
-    left_in_stages, points_of, stopped, thorough,
+    at_every_stop, left_in_stages, points_of, stopped, thorough,
 };
 
-/// The sandbox's folder, as a Takeback with this store has it.
+/// The sandbox's folder as a workspace of this store.
 fn with_store(sandbox: &Sandbox, store_dir: &Path, store: Box<dyn Store>) -> Workspace {
     Workspace::open(WorkspaceOptions {
         root: sandbox.root(),
@@ -42,30 +42,30 @@ fn with_store(sandbox: &Sandbox, store_dir: &Path, store: Box<dyn Store>) -> Wor
     .unwrap()
 }
 
-/// A Takeback with another home comes by while one is being recovered.
+/// A Takeback with another home runs a recovery at the same time.
 #[test]
-fn another_stores_stage_is_left_alone_at_every_point() {
+fn another_stores_stage_is_left_alone() {
     let scene = Scene::before_a_rewind();
     let (mut left_marked, mut left_promised) = (0, 0);
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = scene.frozen.thaw();
-        let reached = stopped(n, || drop(sandbox.rewind_to(scene.listed[1].point)));
+        stop.run(|| drop(sandbox.rewind_to(scene.listed[1].point)));
         let (tree, stages) = (sandbox.tree(), left_in_stages(&sandbox));
-        // The folders alone are nobody's.
+        // An empty stage belongs to no store.
         let is_full = stages.len() > 1;
 
         let elsewhere = sandbox.outside().join("elsewhere");
         let mut other = with_store(&sandbox, &elsewhere, Box::new(MemoryStore::new()));
         let promised = sandbox.another_process().store.rewinds().unwrap().len() == 1;
         let is_empty_stage = stages.len() == 1;
-        assert_eq!(needs_recovery(&other).unwrap(), is_empty_stage, "stopped at {n}: {reached:?}");
+        assert_eq!(needs_recovery(&other).unwrap(), is_empty_stage, "{stop:?}");
         let recovered = recover(&mut other).unwrap();
         let expected = RecoveryReport {
             left: if is_full { vec![stage_in(&stages)] } else { Vec::new() },
             cleared: if is_empty_stage { vec![stage_in(&stages)] } else { Vec::new() },
             ..RecoveryReport::default()
         };
-        assert_eq!(recovered, expected, "stopped at {n}: {reached:?}");
+        assert_eq!(recovered, expected, "{stop:?}");
         assert_same(&sandbox.tree(), &tree);
         if is_full {
             assert_eq!(left_in_stages(&sandbox), stages);
@@ -82,10 +82,7 @@ fn another_stores_stage_is_left_alone_at_every_point() {
         assert_same(&sandbox.tree(), if promised { &scene.after } else { &scene.before });
         assert_nothing_left_behind(&sandbox);
         assert_intact(&sandbox, &scene.listed);
-        if reached.is_none() {
-            break;
-        }
-    }
+    });
     assert!(left_marked > 20 && left_promised > 20, "{left_marked}, {left_promised}");
 }
 
@@ -94,10 +91,10 @@ fn stage_in(stages: &crate::Tree) -> RewindId {
     name.strip_prefix("stage-").unwrap().parse().unwrap()
 }
 
-/// Clearing away what was never promised is itself stopped anywhere; whatever is left of it is still
-/// known to be nobody's.
+/// The clearing of an unpromised stage is itself stopped anywhere; the rest of the stage still has its
+/// mark.
 #[test]
-fn the_clearing_of_a_stage_that_was_never_promised() {
+fn a_stopped_clearing_of_a_stage_is_finished() {
     let scene = Scene::before_a_rewind();
     let mut sandbox = scene.frozen.thaw();
     let points = points_of(|| drop(sandbox.rewind_to(scene.listed[1].point)));
@@ -131,7 +128,7 @@ fn the_clearing_of_a_stage_that_was_never_promised() {
 
 /// A store that is reached by another path is the same one.
 #[test]
-fn a_store_knows_its_stages_by_whichever_path_it_is_reached() {
+fn a_store_knows_its_stages_through_a_link() {
     let scene = Scene::before_a_rewind();
     let mut sandbox = scene.frozen.thaw();
     let points = points_of(|| drop(sandbox.rewind_to(scene.listed[1].point)));
@@ -149,7 +146,7 @@ fn a_store_knows_its_stages_by_whichever_path_it_is_reached() {
 
 /// A store that got another folder (`relocate`) between the promise and the recovery.
 #[test]
-fn a_promise_is_kept_by_a_store_that_has_moved() {
+fn a_moved_store_finishes_its_rewind() {
     let scene = Scene::before_a_rewind();
     let mut sandbox = scene.frozen.thaw();
     let points = points_of(|| drop(sandbox.rewind_to(scene.listed[1].point)));
@@ -178,8 +175,8 @@ fn a_promise_is_kept_by_a_store_that_has_moved() {
 
 const KEPT: &str = "agent\nsaved\n";
 
-/// A program that had a file open wrote to it right before the receipt: what it wrote is kept in the
-/// stage. Many points later the rewind is not to be remembered any more.
+/// A program that had a file open wrote to it right before the receipt, so its version is kept in the
+/// stage. Many points later the rewind's record is dropped.
 fn with_a_save_in_the_stage() -> (SandboxImage, RewindId) {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "a\n");
@@ -216,16 +213,16 @@ fn place_of(id: RewindId) -> String {
 }
 
 #[test]
-fn what_a_rewind_kept_for_the_user_outlives_its_record() {
+fn a_save_kept_in_a_stage_outlives_the_rewinds_record() {
     let (frozen, id) = with_a_save_in_the_stage();
     let policy = Policy { points_per_session: 1, ..Policy::default() };
     let clean = |sandbox: &mut Sandbox| {
         clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted).unwrap();
     };
     let mut dropped = Vec::new();
-    for n in 1.. {
+    at_every_stop(|stop| {
         let mut sandbox = frozen.thaw();
-        let reached = stopped(n, || clean(&mut sandbox));
+        stop.run(|| clean(&mut sandbox));
         sandbox.reopen();
         let is_dropped = sandbox.workspace.store.rewinds().unwrap().is_empty();
         let left = if is_dropped { vec![id] } else { Vec::new() };
@@ -235,21 +232,18 @@ fn what_a_rewind_kept_for_the_user_outlives_its_record() {
                 recovered,
                 RecoveryReport { left: left.clone(), ..RecoveryReport::default() }
             );
-            assert_eq!(sandbox.read(&place_of(id)), KEPT, "stopped at {n}: {reached:?}");
+            assert_eq!(sandbox.read(&place_of(id)), KEPT, "{stop:?}");
         }
         clean(&mut sandbox);
         assert_eq!(recover(&mut sandbox.workspace).unwrap().left, [id]);
         assert!(!needs_recovery(&sandbox.workspace).unwrap());
         assert_eq!(sandbox.read(&place_of(id)), KEPT);
 
-        // Once the user has taken it, the rest goes.
+        // Once the user has removed it, the rest is cleared.
         fs::remove_file(sandbox.at(&place_of(id))).unwrap();
         assert_eq!(recover(&mut sandbox.workspace).unwrap().cleared, [id]);
         assert_nothing_left_behind(&sandbox);
         dropped.push(is_dropped);
-        if reached.is_none() {
-            break;
-        }
-    }
+    });
     assert!(dropped.starts_with(&[false]) && dropped.ends_with(&[true]), "{dropped:?}");
 }

@@ -1,56 +1,34 @@
-//! Exact fidelity: what stood in a folder before an agent came stands there again after a rewind.
+//! Exact fidelity: after a rewind, a folder is as it was before the agent.
 //!
 //! One table: each row lays out a tree, damages it in an agent's shell call, and takes that back. The
 //! tree is listed before and after by code of its own (`listing`): bytes, modes, kinds, targets, which
-//! names are one file, and the times of what nobody touched.
+//! names are one file, and the times of untouched files.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 #![expect(clippy::print_stdout, reason = "one test asks a process of its own for its memory")]
 
-mod large;
+#[path = "../crash/abilities.rs"]
+mod abilities;
+mod large_file;
 mod listing;
 mod rows;
 
 use takeback_core::rewind::Note;
 use takeback_core::rewind::{Receipt, RewindRequest, Target, preview};
-use takeback_store::disk;
 use takeback_testkit::Sandbox;
 
+use crate::abilities::Abilities;
 use crate::listing::{Listing, list};
 use crate::rows::Row;
-
-/// What the file system and the kernel can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Abilities {
-    All,
-    NoExchange,
-    PlainRenames,
-    NoOpenat2,
-}
-
-impl Abilities {
-    const EACH: [Self; 4] = [Self::All, Self::NoExchange, Self::PlainRenames, Self::NoOpenat2];
-
-    /// For the thread that calls it.
-    fn limit(self, sandbox: &Sandbox) {
-        disk::only_plain_renames(self == Self::PlainRenames);
-        match self {
-            Self::All => {}
-            Self::PlainRenames => sandbox.workspace.root.without_unnamed_files(),
-            Self::NoExchange => sandbox.workspace.root.without_exchange(),
-            Self::NoOpenat2 => sandbox.workspace.root.without_openat2(),
-        }
-    }
-}
 
 #[test]
 fn everything_comes_back_as_it_was() {
     let every_row = |abilities: Abilities| -> Vec<String> {
-        let told = |row: &Row, wrong: &str| format!("{} ({abilities:?}): {wrong}", row.name);
+        let message = |row: &Row, wrong: &str| format!("{} ({abilities:?}): {wrong}", row.name);
         rows::all()
             .iter()
-            .flat_map(|row| run(row, abilities).into_iter().map(|wrong| told(row, &wrong)))
+            .flat_map(|row| run(row, abilities).into_iter().map(|wrong| message(row, &wrong)))
             .collect()
     };
     // Most of the time each of them waits for the disk.
@@ -61,7 +39,7 @@ fn everything_comes_back_as_it_was() {
     assert!(failed.is_empty(), "{} things are wrong:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// Plays a row; answers all that is not as it should be.
+/// Plays a row; every difference from the expected result.
 fn run(row: &Row, abilities: Abilities) -> Vec<String> {
     let mut sandbox = match abilities {
         Abilities::All => Sandbox::new(),
@@ -73,7 +51,7 @@ fn run(row: &Row, abilities: Abilities) -> Vec<String> {
     let before = list(&root);
     sandbox.agent_runs("s", row.name, row.damage);
     sandbox.turn_end("s");
-    (row.then)(&sandbox);
+    (row.user_work)(&sandbox);
     let damaged = list(&root);
     abilities.limit(&sandbox);
 
@@ -87,33 +65,33 @@ fn run(row: &Row, abilities: Abilities) -> Vec<String> {
         Ok(receipt) => receipt,
         Err(error) => return vec![format!("the rewind failed: {error:?}")],
     };
-    if remarks(&receipt) != row.says {
-        wrong.push(format!("it said {:#?}, not {:#?}", remarks(&receipt), row.says));
+    if remarks(&receipt) != row.remarks {
+        wrong.push(format!("the receipt has {:#?}, not {:#?}", remarks(&receipt), row.remarks));
     }
     if remarks(&shown) != remarks(&receipt) {
-        wrong.push(format!("the preview said {:#?}", remarks(&shown)));
+        wrong.push(format!("the preview has {:#?}", remarks(&shown)));
     }
     let after = list(&root);
     let mut expected = before.clone();
-    (row.but)(&mut expected, &damaged);
+    (row.expect)(&mut expected, &damaged);
     wrong.extend(expected.differences(&after).into_iter().map(|d| format!("after it, {d}")));
     wrong.extend(untouched(&before, &damaged, &after).map(|d| format!("after it, {d}")));
 
     match sandbox.rewind(&RewindRequest::new(Target::Undo)) {
         Ok(_) => {
             let mut expected = damaged.clone();
-            (row.but_undone)(&mut expected);
+            (row.expect_undone)(&mut expected);
             let undone = list(&root);
             wrong.extend(expected.differences(&undone).into_iter().map(|d| format!("undone, {d}")));
             wrong.extend(untouched(&before, &damaged, &undone).map(|d| format!("undone, {d}")));
         }
         Err(error) => wrong.push(format!("the undo failed: {error:?}")),
     }
-    (row.put_away)(&sandbox);
+    (row.clean_up)(&sandbox);
     wrong
 }
 
-/// What neither the agent nor anybody else touched is the same file, with the same times.
+/// Files that were not touched are the same files, with the same times.
 fn untouched<'a>(
     before: &'a Listing,
     damaged: &'a Listing,
@@ -124,7 +102,7 @@ fn untouched<'a>(
         .map(|(path, _)| format!("{} was touched", path.escape_ascii()))
 }
 
-/// All that a receipt says but what was restored and deleted.
+/// Everything in a receipt except restored and deleted paths.
 fn remarks(receipt: &Receipt) -> Vec<String> {
     let noted = |what: &'static str, notes: &[Note]| -> Vec<String> {
         notes.iter().map(|n| format!("{what} {}: {}", n.path.display(), n.reason)).collect()

@@ -4,7 +4,7 @@ mod kinds;
 mod links;
 mod modes;
 mod names;
-mod others;
+mod user_edits;
 mod repositories;
 
 use std::fs;
@@ -14,23 +14,22 @@ use takeback_testkit::Sandbox;
 
 use crate::listing::Listing;
 
-/// One thing that must come back.
+/// One case.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) before: fn(&Sandbox),
     /// What the agent's shell call does.
     pub(crate) damage: fn(&Sandbox),
-    /// What people do after it.
-    pub(crate) then: fn(&Sandbox),
-    /// Where the tree afterwards is not the one before: makes of that, and of the damaged one, what
-    /// is expected.
-    pub(crate) but: fn(&mut Listing, &Listing),
-    /// Where the tree after an undo is not the damaged one.
-    pub(crate) but_undone: fn(&mut Listing),
-    /// All that the receipt says but what is restored and deleted.
-    pub(crate) says: &'static [&'static str],
-    /// Looks at what lies outside, and makes the sandbox one that can be removed.
-    pub(crate) put_away: fn(&Sandbox),
+    /// The user's edits after it.
+    pub(crate) user_work: fn(&Sandbox),
+    /// Turns the tree before, with the damaged one, into the expected tree after the rewind.
+    pub(crate) expect: fn(&mut Listing, &Listing),
+    /// Turns the damaged tree into the expected one after an undo.
+    pub(crate) expect_undone: fn(&mut Listing),
+    /// Everything in the receipt except restored and deleted paths.
+    pub(crate) remarks: &'static [&'static str],
+    /// Checks files outside, and lets the sandbox be removed.
+    pub(crate) clean_up: fn(&Sandbox),
 }
 
 pub(crate) fn all() -> Vec<Row> {
@@ -40,7 +39,7 @@ pub(crate) fn all() -> Vec<Row> {
         names::rows(),
         links::rows(),
         repositories::rows(),
-        others::rows(),
+        user_edits::rows(),
     ]
     .into_iter()
     .flatten()
@@ -52,15 +51,15 @@ fn row(name: &'static str, before: fn(&Sandbox), damage: fn(&Sandbox)) -> Row {
         name,
         before,
         damage,
-        then: |_| {},
-        but: |_, _| {},
-        but_undone: |_| {},
-        says: &[],
-        put_away: |_| {},
+        user_work: |_| {},
+        expect: |_, _| {},
+        expect_undone: |_| {},
+        remarks: &[],
+        clean_up: |_| {},
     }
 }
 
-/// Does something in a folder that cannot be written to as it is.
+/// Runs `does` while a read-only folder is writable.
 fn unlocked(sandbox: &Sandbox, folder: &str, does: impl FnOnce()) {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = fs::metadata(sandbox.at(folder)).unwrap().permissions().mode();

@@ -1,4 +1,4 @@
-//! Whose change it is: every row of the table, and the ways in which calls end.
+//! The author of a change: every row of the table in the docs, and the ways in which calls end.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use takeback_store::{
 };
 use takeback_testkit::{Sandbox, path};
 
-use crate::shown::{assert_consistent, history, log, who};
+use crate::text::{assert_consistent, authors, history, log};
 
 fn a_file() -> Sandbox {
     let sandbox = Sandbox::in_memory();
@@ -59,7 +59,7 @@ fn a_shell_call_is_open() {
     let mut sandbox = a_file();
     sandbox.prompt("s", "go");
     sandbox.agent_runs("s", "sed -i", |sandbox| sandbox.write("a.txt", "after\n"));
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Bash window"]);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn several_sessions_have_calls_open_that_could_have_written_it() {
             ("shell", "edit") => "other call-2 Edit named",
             _ => "ambiguous one+other",
         };
-        assert_eq!(who(&sandbox, "a.txt"), [author], "{one} and {other}");
+        assert_eq!(authors(&sandbox, "a.txt"), [author], "{one} and {other}");
     }
 }
 
@@ -98,7 +98,7 @@ fn a_call_that_names_other_paths_did_not_write_this_one() {
     sandbox.write("a.txt", "mine\n");
     sandbox.after("s", &edit);
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, "a.txt"), ["human"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["human"]);
 
     sandbox.prompt("t", "go");
     let edit = sandbox.before_edit("s", &["other.txt"]);
@@ -106,7 +106,7 @@ fn a_call_that_names_other_paths_did_not_write_this_one() {
     sandbox.write("a.txt", "made\n");
     sandbox.after("t", &shell);
     sandbox.after("s", &edit);
-    assert_eq!(who(&sandbox, "a.txt"), ["human", "t call-3 Bash window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["human", "t call-3 Bash window"]);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_turn_is_open_and_no_call() {
     sandbox.agent_writes("s", "b.txt", "b\n");
     sandbox.write("a.txt", "mine\n");
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, "a.txt"), ["human"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["human"]);
 }
 
 #[test]
@@ -128,14 +128,14 @@ fn a_call_was_cut_off_by_a_prompt() {
     sandbox.write("a.txt", "after\n");
     sandbox.write("b.txt", "mine\n");
     sandbox.prompt("s", "no, stop");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit open window"]);
-    assert_eq!(who(&sandbox, "b.txt"), ["human"], "the call did not name it");
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Edit open window"]);
+    assert_eq!(authors(&sandbox, "b.txt"), ["human"], "the call did not name it");
     assert_eq!(state_of(&sandbox, "s", &call), Some(CallState::CutOff));
 
     sandbox.before_shell("s", "make");
     sandbox.write("b.txt", "made\n");
     sandbox.prompt("s", "stop again");
-    assert_eq!(who(&sandbox, "b.txt"), ["human", "s call-2 Bash open window"]);
+    assert_eq!(authors(&sandbox, "b.txt"), ["human", "s call-2 Bash open window"]);
 }
 
 #[test]
@@ -146,10 +146,10 @@ fn a_call_was_cut_off_by_a_new_start_of_its_session() {
     sandbox.start("another");
     sandbox.write("a.txt", "after\n");
     sandbox.start("s");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Bash open window"]);
     sandbox.write("a.txt", "mine\n");
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window", "human"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Bash open window", "human"]);
 }
 
 #[test]
@@ -163,10 +163,10 @@ fn the_agent_died_in_a_call() {
     agent.wait().expect("it ends");
     sandbox.write("a.txt", "who knows\n");
     sandbox.prompt("another", "what happened?");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Bash open window"]);
     sandbox.write("a.txt", "mine\n");
     sandbox.turn_end("another");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window", "human"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Bash open window", "human"]);
     let session =
         sandbox.workspace.store.session(&SessionId::from("s")).unwrap().expect("it is known");
     assert!(session.ended_at.is_some() && session.open_turn.is_none(), "{session:?}");
@@ -180,9 +180,13 @@ fn the_agent_lives_and_its_call_is_open() {
     sandbox.before_shell("s", "make");
     sandbox.write("a.txt", "made\n");
     sandbox.prompt("another", "go");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window"], "its end is not known yet");
+    assert_eq!(
+        authors(&sandbox, "a.txt"),
+        ["s call-1 Bash open window"],
+        "its end is not known yet"
+    );
     sandbox.after("s", "call-1");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash window"], "an end learned later counts");
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Bash window"], "an end learned later counts");
 }
 
 #[test]
@@ -200,7 +204,7 @@ fn a_background_task_is_known_to_run() {
     sandbox.write("a.txt", "mine\n");
     sandbox.prompt("t", "go");
     assert_eq!(
-        who(&sandbox, "a.txt"),
+        authors(&sandbox, "a.txt"),
         ["s call-1 Bash window", "s call-1 Bash open window", "s call-1 Bash open window", "human"]
     );
 }
@@ -212,17 +216,17 @@ fn no_turn_is_open() {
     sandbox.turn_end("s");
     sandbox.write("a.txt", "mine\n");
     sandbox.prompt("s", "go on");
-    assert_eq!(who(&sandbox, "a.txt"), ["human"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["human"]);
 }
 
-// --- calls of which nobody told the end ---------------------------------------------------------
+// --- calls whose end was not reported -----------------------------------------------------------
 
 #[test]
-fn what_a_call_never_closed_has_done_is_found_by_the_next_event_of_its_session() {
-    type Next = fn(&mut Sandbox);
+fn work_of_an_unended_call_is_found_by_the_sessions_next_event() {
+    type Event = fn(&mut Sandbox);
     // With what is said of it then, and who wrote what is found later: the call itself if empty.
     let (overtaken, over) = (CallState::Overtaken, CallState::CutOff);
-    let nexts: [(&str, CallState, &str, Next); 5] = [
+    let events: [(&str, CallState, &str, Event); 5] = [
         ("an edit", overtaken, "", |sandbox| {
             sandbox.before_edit("s", &["b.txt"]);
         }),
@@ -235,7 +239,7 @@ fn what_a_call_never_closed_has_done_is_found_by_the_next_event_of_its_session()
         ("the end of the turn", over, "human", |sandbox| sandbox.turn_end("s")),
         ("the end of the session", over, "human", |sandbox| sandbox.session_end("s")),
     ];
-    for (next, state, later, tell) in nexts {
+    for (event, state, later, send) in events {
         for kind in ["edit", "shell"] {
             let mut sandbox = a_file();
             sandbox.write("b.txt", "before\n");
@@ -251,10 +255,10 @@ fn what_a_call_never_closed_has_done_is_found_by_the_next_event_of_its_session()
                 _ => (sandbox.before_shell("s", "make"), "Bash open window"),
             };
             sandbox.write("a.txt", "after\n");
-            tell(&mut sandbox);
+            send(&mut sandbox);
             let written = format!("s {call} {tool}");
-            assert_eq!(who(&sandbox, "a.txt"), [&*written], "{next} after the {kind}");
-            assert_eq!(state_of(&sandbox, "s", &call), Some(state), "{next} after the {kind}");
+            assert_eq!(authors(&sandbox, "a.txt"), [&*written], "{event} after the {kind}");
+            assert_eq!(state_of(&sandbox, "s", &call), Some(state), "{event} after the {kind}");
             sandbox.write("a.txt", "later\n");
             sandbox.prompt("t", "go");
             // A call that names the path decides against one that does not.
@@ -262,15 +266,15 @@ fn what_a_call_never_closed_has_done_is_found_by_the_next_event_of_its_session()
                 ("", _) | ("s call-2 Bash open window", "edit") => &*written,
                 (later, _) => later,
             };
-            assert_eq!(who(&sandbox, "a.txt"), [&*written, later], "{next} after the {kind}");
+            assert_eq!(authors(&sandbox, "a.txt"), [&*written, later], "{event} after the {kind}");
         }
     }
 }
 
 #[test]
-fn what_a_call_named_is_looked_at_when_it_is_closed_wherever_it_lies() {
-    type Next = fn(&mut Sandbox);
-    let nexts: [(&str, &str, Next); 4] = [
+fn paths_named_by_a_call_are_looked_at_when_it_ends() {
+    type Event = fn(&mut Sandbox);
+    let events: [(&str, &str, Event); 4] = [
         ("a shell", "s call-1 Edit named", |sandbox| drop(sandbox.before_shell("s", "make"))),
         ("the end of the turn", "s call-1 Edit named", |sandbox| sandbox.turn_end("s")),
         ("the end of the session", "s call-1 Edit named", |sandbox| sandbox.session_end("s")),
@@ -278,7 +282,7 @@ fn what_a_call_named_is_looked_at_when_it_is_closed_wherever_it_lies() {
             sandbox.prompt("s", "stop");
         }),
     ];
-    for (next, author, tell) in nexts {
+    for (event, author, send) in events {
         let mut sandbox = Sandbox::in_memory();
         sandbox.write(".gitignore", "ignored/\n");
         sandbox.write("ignored/in.txt", "before\n");
@@ -288,15 +292,15 @@ fn what_a_call_named_is_looked_at_when_it_is_closed_wherever_it_lies() {
         sandbox.before_edit("s", &["ignored/in.txt", outside.to_str().unwrap()]);
         sandbox.write("ignored/in.txt", "after\n");
         std::fs::write(&outside, "after\n").unwrap();
-        tell(&mut sandbox);
+        send(&mut sandbox);
         let real = std::fs::canonicalize(&outside).unwrap();
-        assert_eq!(who(&sandbox, "ignored/in.txt"), [author], "{next}");
-        assert_eq!(who(&sandbox, real.to_str().unwrap()), [author], "{next}");
+        assert_eq!(authors(&sandbox, "ignored/in.txt"), [author], "{event}");
+        assert_eq!(authors(&sandbox, real.to_str().unwrap()), [author], "{event}");
     }
 }
 
 #[test]
-fn what_a_call_left_is_kept_whole_when_it_is_closed_by_the_next() {
+fn work_of_a_call_ended_by_the_next_is_stored() {
     let mut sandbox = a_file();
     sandbox.workspace.limits.edit_capture_max = 10;
     sandbox.prompt("s", "go");
@@ -305,11 +309,11 @@ fn what_a_call_left_is_kept_whole_when_it_is_closed_by_the_next() {
     sandbox.before_edit("s", &["b.txt"]);
     let changes = history(&sandbox, "a.txt");
     assert!(changes.iter().all(|change| change.after.is_restorable()), "{changes:?}");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit named"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Edit named"]);
 }
 
 #[test]
-fn a_call_given_up_ran_after_all() {
+fn an_overtaken_call_can_still_end() {
     for kind in ["edit", "shell"] {
         let mut sandbox = a_file();
         sandbox.prompt("s", "go");
@@ -320,13 +324,13 @@ fn a_call_given_up_ran_after_all() {
         sandbox.before_edit("s", &["b.txt"]);
         sandbox.write("a.txt", "late\n");
         sandbox.after("s", &early);
-        assert_eq!(who(&sandbox, "a.txt"), [format!("s {early} {tool}")]);
+        assert_eq!(authors(&sandbox, "a.txt"), [format!("s {early} {tool}")]);
         assert_eq!(state_of(&sandbox, "s", &early), Some(CallState::Done));
     }
 }
 
 #[test]
-fn of_two_calls_of_a_session_the_one_that_names_the_path_wrote_it() {
+fn a_call_that_names_the_path_is_its_author() {
     let mut sandbox = a_file();
     sandbox.prompt("s", "go");
     let shell = sandbox.before_shell("s", "make");
@@ -335,8 +339,8 @@ fn of_two_calls_of_a_session_the_one_that_names_the_path_wrote_it() {
     sandbox.write("made.txt", "made\n");
     sandbox.after("s", &shell);
     sandbox.after("s", &edit);
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-2 Edit named"]);
-    assert_eq!(who(&sandbox, "made.txt"), ["s call-1 Bash window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-2 Edit named"]);
+    assert_eq!(authors(&sandbox, "made.txt"), ["s call-1 Bash window"]);
 }
 
 /// A session for a subagent of `s`.
@@ -350,7 +354,7 @@ fn subagent(sandbox: &mut Sandbox, session: &str) {
 }
 
 #[test]
-fn what_subagents_do_at_once_is_not_in_doubt_and_goes_with_the_prompt() {
+fn concurrent_subagents_work_is_certain_and_part_of_the_prompt() {
     let mut sandbox = a_file();
     let point = sandbox.prompt("s", "go");
     subagent(&mut sandbox, "s/one");
@@ -362,9 +366,9 @@ fn what_subagents_do_at_once_is_not_in_doubt_and_goes_with_the_prompt() {
     sandbox.after("s/two", &two);
     sandbox.write("c.txt", "later\n");
     sandbox.after("s/one", &one);
-    assert_eq!(who(&sandbox, "a.txt"), ["s/two call-2 Edit named"]);
-    assert_eq!(who(&sandbox, "b.txt"), ["s/one call-1 Bash window"]);
-    assert_eq!(who(&sandbox, "c.txt"), ["s/one call-1 Bash window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s/two call-2 Edit named"]);
+    assert_eq!(authors(&sandbox, "b.txt"), ["s/one call-1 Bash window"]);
+    assert_eq!(authors(&sandbox, "c.txt"), ["s/one call-1 Bash window"]);
     assert_eq!(sandbox.workspace.store.points().unwrap().len(), 1, "the prompt's");
     sandbox.turn_end("s");
     assert!(sandbox.rewind_to(point).is_whole());
@@ -373,7 +377,7 @@ fn what_subagents_do_at_once_is_not_in_doubt_and_goes_with_the_prompt() {
 }
 
 #[test]
-fn a_session_that_only_goes_on_from_another_is_no_part_of_it() {
+fn a_session_that_continues_another_is_not_a_part_of_it() {
     let mut sandbox = a_file();
     sandbox.prompt("s", "go");
     subagent(&mut sandbox, "sequel");
@@ -382,19 +386,19 @@ fn a_session_that_only_goes_on_from_another_is_no_part_of_it() {
     sandbox.write("a.txt", "after\n");
     sandbox.after("s", &one);
     sandbox.after("sequel", &two);
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s+sequel"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["ambiguous s+sequel"]);
     assert_eq!(sandbox.workspace.store.points().unwrap().len(), 2, "it has one of its own");
 }
 
 #[test]
-fn the_end_of_a_call_nobody_told_of() {
+fn changes_before_the_end_of_an_unknown_call_are_ambiguous() {
     let mut sandbox = a_file();
     sandbox.prompt("s", "go");
     sandbox.write("a.txt", "who knows\n");
     sandbox.after("s", "unheard of");
     sandbox.write("a.txt", "mine\n");
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s", "human"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["ambiguous s", "human"]);
 }
 
 #[test]
@@ -404,7 +408,7 @@ fn a_failed_call_may_have_written_all_the_same() {
     let call = sandbox.before_edit("s", &["a.txt"]);
     sandbox.write("a.txt", "half\n");
     sandbox.after_as("s", &call, Outcome::Failed);
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit named"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Edit named"]);
     assert_eq!(state_of(&sandbox, "s", &call), Some(CallState::Failed));
 }
 
@@ -416,7 +420,7 @@ fn what_a_person_changed_before_an_edit_is_recorded_first() {
     sandbox.prompt("s", "go");
     sandbox.write("a.txt", "mine\n");
     sandbox.agent_writes("s", "a.txt", "after\n");
-    assert_eq!(who(&sandbox, "a.txt"), ["human", "s call-1 Edit named"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["human", "s call-1 Edit named"]);
     assert_consistent(&sandbox);
     let before_the_edit = history(&sandbox, "a.txt")[2].before.digest().expect("a file");
     assert_eq!(sandbox.workspace.store.contents(&before_the_edit).unwrap(), b"mine\n");
@@ -428,23 +432,23 @@ fn what_a_person_changed_before_a_command_is_recorded_first() {
     sandbox.prompt("s", "go");
     sandbox.write("a.txt", "mine\n");
     sandbox.agent_runs("s", "make", |sandbox| sandbox.write("a.txt", "made\n"));
-    assert_eq!(who(&sandbox, "a.txt"), ["human", "s call-1 Bash window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["human", "s call-1 Bash window"]);
 }
 
 #[test]
-fn folders_that_an_edit_makes_are_its_own() {
+fn folders_made_by_an_edit_are_the_edits() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.prompt("s", "go");
     sandbox.agent_writes("s", "new/deep/a.txt", "made\n");
     for made in ["new", "new/deep", "new/deep/a.txt"] {
-        assert_eq!(who(&sandbox, made), ["s call-1 Edit named"], "{made}");
+        assert_eq!(authors(&sandbox, made), ["s call-1 Edit named"], "{made}");
     }
 }
 
-// --- sessions and turns nobody announced --------------------------------------------------------
+// --- unannounced sessions and turns -------------------------------------------------------------
 
 #[test]
-fn an_event_of_an_unknown_session_opens_it() {
+fn any_event_opens_its_session() {
     let session = || SessionId::from("s");
     let events = [
         AgentEvent::SessionStart { session: session(), agent: None, parent: None, owner: None },
@@ -480,7 +484,7 @@ fn an_event_of_an_unknown_session_opens_it() {
 }
 
 #[test]
-fn a_call_without_a_turn_opens_one_with_a_point_to_go_back_to() {
+fn a_call_without_a_turn_opens_one_with_a_point() {
     let mut sandbox = a_file();
     sandbox.agent_writes("s", "a.txt", "after\n");
     let turn = open_turn(&sandbox, "s").expect("a turn is open");
@@ -503,7 +507,7 @@ fn a_call_without_a_turn_opens_one_with_a_point_to_go_back_to() {
 // --- which tools write what ---------------------------------------------------------------------
 
 #[test]
-fn tools_that_only_read_record_nothing() {
+fn read_only_tools_record_nothing() {
     let mut sandbox = a_file();
     sandbox.prompt("s", "go");
     let head = sandbox.workspace.store.head().unwrap();
@@ -519,7 +523,7 @@ fn tools_that_only_read_record_nothing() {
 }
 
 #[test]
-fn what_a_person_saves_while_the_agent_reads_is_the_persons() {
+fn a_save_during_a_read_only_call_is_the_users() {
     let mut sandbox = a_file();
     sandbox.prompt("s", "go");
     let head = sandbox.workspace.store.head().unwrap();
@@ -537,13 +541,13 @@ fn what_a_person_saves_while_the_agent_reads_is_the_persons() {
     drop(middleware);
     assert_eq!(sandbox.workspace.store.head().unwrap(), head, "reading records nothing");
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, "a.txt"), ["human"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["human"]);
 }
 
 // --- first sight --------------------------------------------------------------------------------
 
 #[test]
-fn what_was_there_before_anybody_looked_is_nobodys_work() {
+fn files_in_the_first_scan_have_no_earlier_state() {
     let mut sandbox = a_file();
     sandbox.write("lib/b.txt", "b\n");
     sandbox.prompt("s", "go");
@@ -555,7 +559,7 @@ fn what_was_there_before_anybody_looked_is_nobodys_work() {
 /// A process as sessions name their owners.
 fn process_of(pid: u32) -> Process {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
-    let after_name = stat.rsplit_once(')').expect("its name stands in parentheses").1;
+    let after_name = stat.rsplit_once(')').expect("its name is in parentheses").1;
     let started =
         after_name.split_ascii_whitespace().nth(19).expect("its start").parse().expect("a number");
     Process { pid, started }

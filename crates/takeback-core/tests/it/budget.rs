@@ -1,5 +1,5 @@
-//! What a scan has no time for: files that are not read are said to be missing, and are caught up
-//! with as long as they are the same; a tree that cannot even be walked makes the event wait.
+//! Scans without enough time: unread files are reported and read later while they are unchanged; if
+//! the tree cannot even be walked, the event is late.
 
 use std::fs;
 use std::time::Duration;
@@ -10,22 +10,18 @@ use takeback_store::disk::{self, CrashPoint};
 use takeback_store::{Author, Digest, Entry, NotCapturedReason, PointId, SessionId};
 use takeback_testkit::{Sandbox, path};
 
-use crate::shown::{assert_consistent, history, log, said, who};
+use crate::recording::settle;
+use crate::text::{assert_consistent, authors, history, log, report};
 
 const UNREAD: Entry = Entry::NotCaptured { reason: NotCapturedReason::Deadline };
 
-/// So much time passes that the times of files written now differ from those of files written then.
-fn settle() {
-    std::thread::sleep(Duration::from_millis(30));
-}
-
-/// There is time for names, and none for files.
+/// Time for names, and none for contents.
 fn no_time_to_read(sandbox: &mut Sandbox) {
     sandbox.workspace.limits.scan_budget = Some(Duration::ZERO);
     sandbox.workspace.limits.scan_overrun = Duration::from_secs(3600);
 }
 
-/// There is none for names either.
+/// No time for names either.
 fn no_time_at_all(sandbox: &mut Sandbox) {
     sandbox.workspace.limits.scan_budget = Some(Duration::ZERO);
     sandbox.workspace.limits.scan_overrun = Duration::ZERO;
@@ -62,7 +58,7 @@ fn lay_out() -> Sandbox {
 }
 
 #[test]
-fn with_no_time_nothing_is_read_and_everything_is_said() {
+fn without_time_every_unread_file_is_reported() {
     let mut sandbox = lay_out();
     no_time_to_read(&mut sandbox);
     let recorded = prompt(&mut sandbox);
@@ -74,7 +70,7 @@ fn with_no_time_nothing_is_read_and_everything_is_said() {
     assert!(unread.iter().all(|of| steps(&sandbox, of) == [(Entry::Unknown, UNREAD)]));
     assert_eq!(steps(&sandbox, "link")[0].1, Entry::Symlink { target: b"a.txt".to_vec() });
 
-    // Once more without time: nothing new to say.
+    // Again without time: nothing new to report.
     let again = sandbox.tell(&AgentEvent::TurnEnd { session: SessionId::from("s") });
     assert_eq!((again.changes, again.not_captured), (0, Vec::new()));
 
@@ -85,7 +81,7 @@ fn with_no_time_nothing_is_read_and_everything_is_said() {
     assert_consistent(&sandbox);
     assert_eq!(look_around(&mut sandbox.workspace).unwrap().recorded.stats.read, 0);
     assert!(log(&sandbox).iter().all(|change| change.author == Author::Human));
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success"]);
 }
 
 #[test]
@@ -118,7 +114,7 @@ fn a_command_does_not_run_out_of_time() {
     assert_eq!(preview(&mut sandbox.workspace, &request).unwrap().plan.steps.len(), 1);
 }
 
-/// What a command did while there was no time to read it, from the prompt on.
+/// A command whose changes there is no time to read; the point of its prompt.
 fn a_command_without_time(sandbox: &mut Sandbox) -> PointId {
     no_time_to_read(sandbox);
     let point = sandbox.prompt("s", "go");
@@ -132,21 +128,21 @@ fn a_command_without_time(sandbox: &mut Sandbox) -> PointId {
 }
 
 #[test]
-fn what_was_written_while_there_was_no_time_is_still_its_authors() {
+fn unread_changes_keep_their_author() {
     let mut sandbox = lay_out();
     let point = a_command_without_time(&mut sandbox);
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Bash window"]);
     time_enough(&mut sandbox);
     sandbox.turn_end("s");
     let first_sight = (Entry::Unknown, UNREAD);
     assert_eq!(steps(&sandbox, "a.txt"), [first_sight, (UNREAD, file("the agent's\n"))]);
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash window"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Bash window"]);
     assert_eq!(steps(&sandbox, "new.txt"), [(Entry::Absent, file("new\n"))]);
-    assert_eq!(who(&sandbox, "new.txt"), ["s call-1 Bash window"]);
+    assert_eq!(authors(&sandbox, "new.txt"), ["s call-1 Bash window"]);
     assert_consistent(&sandbox);
-    // What nobody read cannot come back; what was not there, goes.
+    // An unread file cannot be restored; a new one is deleted.
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         [
             "not all",
             "deleted new.txt",
@@ -158,12 +154,12 @@ fn what_was_written_while_there_was_no_time_is_still_its_authors() {
 }
 
 #[test]
-fn a_rewind_catches_up_with_what_nobody_read() {
+fn a_rewind_reads_unread_files_first() {
     let mut sandbox = lay_out();
     sandbox.prompt("s", "read everything");
     let point = a_command_without_time(&mut sandbox);
     sandbox.turn_end("s");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt", "deleted new.txt"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored a.txt", "deleted new.txt"]);
     assert_eq!(sandbox.read("a.txt"), "one\n");
     assert!(!sandbox.exists("new.txt"));
     sandbox.undo();
@@ -171,7 +167,7 @@ fn a_rewind_catches_up_with_what_nobody_read() {
 }
 
 #[test]
-fn what_a_person_wrote_over_it_is_not_taken_for_the_agents() {
+fn a_users_edit_of_an_unread_file_is_not_the_agents() {
     for read_between in [false, true] {
         let mut sandbox = lay_out();
         sandbox.prompt("s", "read everything");
@@ -184,7 +180,7 @@ fn what_a_person_wrote_over_it_is_not_taken_for_the_agents() {
         }
         time_enough(&mut sandbox);
         look_around(&mut sandbox.workspace).unwrap();
-        let last = who(&sandbox, "a.txt").pop();
+        let last = authors(&sandbox, "a.txt").pop();
         assert_eq!(last.as_deref(), Some("human"), "read between: {read_between}");
         let receipt = sandbox.rewind_to(point);
         assert!(!receipt.success, "{receipt:?}");
@@ -193,7 +189,7 @@ fn what_a_person_wrote_over_it_is_not_taken_for_the_agents() {
 }
 
 #[test]
-fn an_edits_own_paths_are_read_whatever_the_time() {
+fn an_edits_own_paths_are_always_read() {
     let mut sandbox = lay_out();
     no_time_to_read(&mut sandbox);
     let point = sandbox.prompt("s", "go");
@@ -205,12 +201,12 @@ fn an_edits_own_paths_are_read_whatever_the_time() {
         steps(&sandbox, "a.txt"),
         [(Entry::Unknown, file("one\n")), (file("one\n"), file("two\n"))]
     );
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
     assert_eq!(sandbox.read("a.txt"), "one\n");
 }
 
 #[test]
-fn a_tree_that_cannot_be_walked_in_time_makes_the_event_wait() {
+fn an_event_is_late_if_the_tree_cannot_be_walked_in_time() {
     let mut sandbox = lay_out();
     let before = sandbox.prompt("s", "before");
     sandbox.turn_end("s");
@@ -233,8 +229,8 @@ fn a_tree_that_cannot_be_walked_in_time_makes_the_event_wait() {
     );
     assert_eq!(points[0].id, before);
     assert_eq!(points[1].seq, points[0].seq, "what was found came after the prompt");
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s"]);
-    assert_eq!(who(&sandbox, "lib/b.txt"), ["ambiguous s"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["ambiguous s"]);
+    assert_eq!(authors(&sandbox, "lib/b.txt"), ["ambiguous s"]);
     assert_consistent(&sandbox);
     sandbox.rewind_to(points[1].id);
     assert_eq!(sandbox.read("a.txt"), "one\n", "what is missing comes back");
@@ -242,7 +238,7 @@ fn a_tree_that_cannot_be_walked_in_time_makes_the_event_wait() {
 }
 
 #[test]
-fn a_first_scan_that_two_make_at_once_is_not_made_again() {
+fn two_concurrent_first_scans_record_one() {
     let mut sandbox = lay_out();
     let mut other = Some(sandbox.another_process());
     // Just before the first one commits, the other one does.

@@ -4,78 +4,76 @@ use takeback_core::checkpoint;
 use takeback_core::retention::delete_session;
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindError, RewindRequest, Target};
-use takeback_store::{Author, Change, Digest, Entry, PointId, PointKind};
+use takeback_store::{Author, Digest, Entry, PointId, PointKind};
 use takeback_testkit::Sandbox;
 
-use crate::shown::{history, log};
+use crate::text::{history, log};
 
 const SECRET: &str = "the session wrote this\n";
+
+/// `a.txt` with a point made by hand, and then the text that session `s` writes, with its point.
+fn session_writes(before: &str, after: &str) -> (Sandbox, PointId, PointId) {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", before);
+    let manual = manual_point(&mut sandbox);
+    let point = turn(&mut sandbox, "s", "a.txt", after);
+    (sandbox, manual, point)
+}
+
+fn turn(sandbox: &mut Sandbox, session: &str, path: &str, text: &str) -> PointId {
+    let point = sandbox.prompt(session, "go");
+    sandbox.agent_writes(session, path, text);
+    sandbox.turn_end(session);
+    point
+}
+
+fn manual_point(sandbox: &mut Sandbox) -> PointId {
+    checkpoint(&mut sandbox.workspace, None).unwrap().point.expect("a point")
+}
 
 fn delete(sandbox: &mut Sandbox, session: &str) {
     delete_session(&mut sandbox.workspace, &session.into()).unwrap();
     assert_eq!(sandbox.workspace.store.check().unwrap(), Vec::<String>::new());
 }
 
-fn by_hand(sandbox: &mut Sandbox) -> PointId {
-    checkpoint(&mut sandbox.workspace, None).unwrap().point.expect("a point")
-}
-
-fn names(sandbox: &Sandbox, text: &str) -> bool {
-    let entry = |entry: &Entry| entry.digest() == Some(Digest::of(text.as_bytes()));
-    log(sandbox).iter().any(|change| entry(&change.before) || entry(&change.after))
+fn log_has(sandbox: &Sandbox, text: &str) -> bool {
+    let has = |entry: &Entry| entry.digest() == Some(Digest::of(text.as_bytes()));
+    log(sandbox).iter().any(|change| has(&change.before) || has(&change.after))
 }
 
 /// Neither the log nor the packs have it.
 #[track_caller]
 fn assert_gone(sandbox: &Sandbox, text: &str) {
-    assert!(!names(sandbox, text), "{:#?}", log(sandbox));
+    assert!(!log_has(sandbox, text), "{:#?}", log(sandbox));
     assert!(!sandbox.workspace.store.has(&Digest::of(text.as_bytes())).unwrap());
 }
 
 #[track_caller]
-fn assert_undo_says_why(sandbox: &mut Sandbox) {
-    let undo = sandbox.rewind(&RewindRequest::new(Target::Undo));
-    assert!(matches!(undo, Err(RewindError::SessionDeleted)), "{undo:?}");
-}
-
-fn steps(changes: &[Change]) -> Vec<(Option<Digest>, Option<Digest>, Author)> {
-    let step = |c: &Change| (c.before.digest(), c.after.digest(), c.author.clone());
-    changes.iter().map(step).collect()
-}
-
-fn digest(text: &str) -> Digest {
-    Digest::of(text.as_bytes())
+fn assert_refused_for_the_deleted_session(sandbox: &mut Sandbox, target: Target) {
+    let answer = sandbox.rewind(&RewindRequest::new(target));
+    assert!(matches!(answer, Err(RewindError::SessionDeleted)), "{answer:?}");
 }
 
 #[test]
-fn what_a_rewind_took_back_goes_with_its_session() {
-    let mut sandbox = Sandbox::new();
-    sandbox.write("a.txt", "base\n");
-    let kept = by_hand(&mut sandbox);
-    let point = sandbox.prompt("s", "go");
-    sandbox.agent_writes("s", "a.txt", SECRET);
+fn rewound_work_is_deleted_with_its_session() {
+    let (mut sandbox, manual, point) = session_writes("base\n", SECRET);
     sandbox.agent_writes("s", "made.txt", "made by it\n");
     sandbox.turn_end("s");
     sandbox.rewind_to(point);
-    assert!(names(&sandbox, SECRET));
+    assert!(log_has(&sandbox, SECRET));
     delete(&mut sandbox, "s");
     assert_gone(&sandbox, SECRET);
     assert_gone(&sandbox, "made by it\n");
-    assert_undo_says_why(&mut sandbox);
-    let redo = sandbox.rewind(&RewindRequest::new(Target::Redo));
-    assert!(matches!(redo, Err(RewindError::SessionDeleted)), "{redo:?}");
+    assert_refused_for_the_deleted_session(&mut sandbox, Target::Undo);
+    assert_refused_for_the_deleted_session(&mut sandbox, Target::Redo);
     let points = sandbox.workspace.store.points().unwrap();
-    assert_eq!(points.iter().map(|point| point.id).collect::<Vec<_>>(), [kept]);
+    assert_eq!(points.iter().map(|point| point.id).collect::<Vec<_>>(), [manual]);
     assert_eq!(sandbox.read("a.txt"), "base\n");
 }
 
 #[test]
-fn what_was_undone_and_redone_goes_too() {
-    let mut sandbox = Sandbox::new();
-    sandbox.write("a.txt", "base\n");
-    by_hand(&mut sandbox);
-    let point = sandbox.prompt("s", "go");
-    sandbox.agent_writes("s", "a.txt", "first try\n");
+fn undone_and_redone_work_is_deleted_too() {
+    let (mut sandbox, _, point) = session_writes("base\n", "first try\n");
     sandbox.agent_writes("s", "a.txt", SECRET);
     sandbox.turn_end("s");
     sandbox.rewind_to(point);
@@ -84,38 +82,29 @@ fn what_was_undone_and_redone_goes_too() {
     delete(&mut sandbox, "s");
     assert_gone(&sandbox, SECRET);
     assert_gone(&sandbox, "first try\n");
-    assert_undo_says_why(&mut sandbox);
+    assert_refused_for_the_deleted_session(&mut sandbox, Target::Undo);
 }
 
 #[test]
-fn an_edit_of_yours_that_was_merged_stays_as_yours() {
-    let mut sandbox = Sandbox::new();
-    sandbox.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
-    by_hand(&mut sandbox);
-    let point = sandbox.prompt("s", "go");
-    sandbox.agent_writes("s", "a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
-    sandbox.turn_end("s");
+fn a_merged_user_edit_stays() {
+    let base = "one\ntwo\nthree\nfour\nfive\n";
+    let (mut sandbox, _, point) = session_writes(base, "ONE\ntwo\nthree\nfour\nfive\n");
     sandbox.write("a.txt", "ONE\ntwo\nthree\nfour\nmine\n");
     sandbox.rewind_to(point);
-    let left = "one\ntwo\nthree\nfour\nmine\n";
-    assert_eq!(sandbox.read("a.txt"), left);
+    let merged = "one\ntwo\nthree\nfour\nmine\n";
+    assert_eq!(sandbox.read("a.txt"), merged);
     delete(&mut sandbox, "s");
     assert_gone(&sandbox, "ONE\ntwo\nthree\nfour\nfive\n");
     assert_gone(&sandbox, "ONE\ntwo\nthree\nfour\nmine\n");
-    let steps = steps(&history(&sandbox, "a.txt"));
-    let expected =
-        (Some(digest("one\ntwo\nthree\nfour\nfive\n")), Some(digest(left)), Author::Human);
-    assert_eq!(steps.last(), Some(&expected), "{steps:#?}");
+    let last = history(&sandbox, "a.txt").pop().unwrap();
+    let digest = |text: &str| Some(Digest::of(text.as_bytes()));
+    assert_eq!((last.before.digest(), last.after.digest()), (digest(base), digest(merged)));
+    assert_eq!(last.author, Author::Human);
 }
 
 #[test]
-fn what_you_wrote_over_goes_without_a_rewind() {
-    let mut sandbox = Sandbox::new();
-    sandbox.write("a.txt", "base\n");
-    by_hand(&mut sandbox);
-    sandbox.prompt("s", "go");
-    sandbox.agent_writes("s", "a.txt", SECRET);
-    sandbox.turn_end("s");
+fn overwritten_work_is_deleted_without_a_rewind() {
+    let (mut sandbox, ..) = session_writes("base\n", SECRET);
     sandbox.write("a.txt", "mine\n");
     sandbox.prompt("other", "look");
     delete(&mut sandbox, "s");
@@ -123,41 +112,32 @@ fn what_you_wrote_over_goes_without_a_rewind() {
 }
 
 #[test]
-fn the_safety_point_of_anothers_rewind_does_not_keep_it() {
-    let mut sandbox = Sandbox::new();
-    sandbox.write("a.txt", "base\n");
-    by_hand(&mut sandbox);
-    sandbox.prompt("s", "go");
-    sandbox.agent_writes("s", "a.txt", SECRET);
-    sandbox.turn_end("s");
-    let point = sandbox.prompt("t", "go");
-    sandbox.agent_writes("t", "t.txt", "t's\n");
-    sandbox.turn_end("t");
+fn another_sessions_safety_point_does_not_keep_it() {
+    let (mut sandbox, ..) = session_writes("base\n", SECRET);
+    let point = turn(&mut sandbox, "t", "t.txt", "t's\n");
     // The state before t's rewind has the secret, and so does t's own point.
     sandbox.rewind_to(point);
     sandbox.write("a.txt", "mine\n");
-    by_hand(&mut sandbox);
+    manual_point(&mut sandbox);
     delete(&mut sandbox, "s");
-    assert!(names(&sandbox, SECRET), "t's point has it");
+    assert!(log_has(&sandbox, SECRET), "t's point has it");
     delete(&mut sandbox, "t");
-    assert!(!names(&sandbox, "t's\n"));
-    assert_undo_says_why(&mut sandbox);
+    assert!(!log_has(&sandbox, "t's\n"));
+    assert_refused_for_the_deleted_session(&mut sandbox, Target::Undo);
 }
 
 #[test]
-fn a_point_of_yours_keeps_what_it_has() {
+fn a_manual_point_keeps_its_contents() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "base\n");
-    let point = sandbox.prompt("s", "go");
-    sandbox.agent_writes("s", "a.txt", SECRET);
-    sandbox.turn_end("s");
-    let mine = by_hand(&mut sandbox);
+    let point = turn(&mut sandbox, "s", "a.txt", SECRET);
+    let manual = manual_point(&mut sandbox);
     sandbox.rewind_to(point);
     delete(&mut sandbox, "s");
-    assert_undo_says_why(&mut sandbox);
+    assert_refused_for_the_deleted_session(&mut sandbox, Target::Undo);
     let points = sandbox.workspace.store.points().unwrap();
     assert!(points.iter().all(|point| point.kind != PointKind::Safety), "{points:?}");
-    let mut request = RewindRequest::new(Target::Point(mine));
+    let mut request = RewindRequest::new(Target::Point(manual));
     request.exactness = Exactness::Exact;
     assert!(sandbox.rewind(&request).unwrap().success);
     assert_eq!(sandbox.read("a.txt"), SECRET);
@@ -167,40 +147,29 @@ fn a_point_of_yours_keeps_what_it_has() {
 
 #[test]
 fn a_newer_rewind_of_another_session_can_still_be_undone() {
-    let mut sandbox = Sandbox::new();
-    sandbox.write("a.txt", "base\n");
-    by_hand(&mut sandbox);
-    let point = sandbox.prompt("s", "go");
-    sandbox.agent_writes("s", "a.txt", SECRET);
-    sandbox.turn_end("s");
+    let (mut sandbox, _, point) = session_writes("base\n", SECRET);
     sandbox.rewind_to(point);
-    let point = sandbox.prompt("t", "go");
-    sandbox.agent_writes("t", "a.txt", "t's\n");
-    sandbox.turn_end("t");
+    let point = turn(&mut sandbox, "t", "a.txt", "t's\n");
     sandbox.rewind_to(point);
     delete(&mut sandbox, "s");
     assert_gone(&sandbox, SECRET);
     assert!(sandbox.undo().success);
     assert_eq!(sandbox.read("a.txt"), "t's\n");
-    assert_undo_says_why(&mut sandbox);
+    assert_refused_for_the_deleted_session(&mut sandbox, Target::Undo);
 }
 
 #[test]
-fn going_back_by_hand_stays_yours() {
+fn a_manual_revert_stays_the_users() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "base\n");
-    by_hand(&mut sandbox);
-    sandbox.prompt("t", "go");
-    sandbox.agent_writes("t", "a.txt", "t's\n");
-    sandbox.turn_end("t");
-    sandbox.prompt("s", "go");
-    sandbox.agent_writes("s", "a.txt", SECRET);
-    sandbox.turn_end("s");
+    manual_point(&mut sandbox);
+    turn(&mut sandbox, "t", "a.txt", "t's\n");
+    turn(&mut sandbox, "s", "a.txt", SECRET);
     sandbox.write("a.txt", "base\n");
     sandbox.prompt("t", "look");
     delete(&mut sandbox, "s");
     // As one change it would read as if the deleted session had taken back what t did.
-    let steps = steps(&history(&sandbox, "a.txt"));
-    let authors: Vec<&Author> = steps.iter().rev().take(2).map(|(_, _, author)| author).collect();
-    assert_eq!(authors, [&Author::Human, &Author::Deleted], "{steps:#?}");
+    let history = history(&sandbox, "a.txt");
+    let authors: Vec<&Author> = history.iter().rev().take(2).map(|change| &change.author).collect();
+    assert_eq!(authors, [&Author::Human, &Author::Deleted], "{history:#?}");
 }

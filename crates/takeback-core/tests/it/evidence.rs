@@ -1,5 +1,5 @@
-//! How an author is known: ends that are learned later, waiting, formatters, returns, tasks in the
-//! background, and calls that name the path.
+//! The evidence for an author: ends learned later, waiting for permission, formatters, returns,
+//! background tasks, and calls that name the path.
 
 mod sessions;
 
@@ -12,9 +12,9 @@ use takeback_core::{AgentEvent, CallEndSource, CallReport, EndKind, LearnedEnd, 
 use takeback_store::{Call, PointId, Session, SessionId, Timestamp};
 use takeback_testkit::Sandbox;
 
-use crate::shown::{said, who};
+use crate::text::{authors, report};
 
-/// Says what it was told to say, of the calls that it is asked about.
+/// Answers with the prepared ends of the requested calls.
 #[derive(Clone, Default)]
 struct Transcript(Arc<Mutex<Vec<LearnedEnd>>>);
 
@@ -55,7 +55,7 @@ fn take(point: PointId) -> RewindRequest {
 // --- denied and interrupted calls ---------------------------------------------------------------
 
 #[test]
-fn what_a_person_does_after_refusing_a_call_is_the_persons() {
+fn edits_after_a_refused_call_are_the_users() {
     for by_hook in [false, true] {
         let (mut sandbox, transcript) = dated();
         let point = sandbox.prompt("s", "go");
@@ -71,7 +71,7 @@ fn what_a_person_does_after_refusing_a_call_is_the_persons() {
         sandbox.write("a.txt", "mine\n");
         sandbox.write("notes.txt", "mine\n");
         assert!(sandbox.rewind_to(point).success);
-        assert_eq!(who(&sandbox, "a.txt"), ["human"], "by hook: {by_hook}");
+        assert_eq!(authors(&sandbox, "a.txt"), ["human"], "by hook: {by_hook}");
         assert_eq!(sandbox.read("a.txt"), "mine\n");
         assert_eq!(sandbox.read("notes.txt"), "mine\n");
         assert_eq!(sandbox.workspace.store.live_calls().unwrap(), []);
@@ -79,7 +79,7 @@ fn what_a_person_does_after_refusing_a_call_is_the_persons() {
 }
 
 #[test]
-fn half_done_work_of_an_interrupted_command_goes_and_the_persons_later_edit_stays() {
+fn an_interrupted_commands_work_is_taken_back_and_later_edits_stay() {
     for next in ["a rewind", "a prompt"] {
         let (mut sandbox, transcript) = dated();
         let point = sandbox.prompt("s", "go");
@@ -93,9 +93,9 @@ fn half_done_work_of_an_interrupted_command_goes_and_the_persons_later_edit_stay
             sandbox.prompt("s", "go on");
         }
         let receipt = sandbox.rewind_to(point);
-        assert_eq!(who(&sandbox, "made.txt")[0], format!("s {shell} Bash window"), "{next}");
+        assert_eq!(authors(&sandbox, "made.txt")[0], format!("s {shell} Bash window"), "{next}");
         assert_eq!(
-            said(&receipt),
+            report(&receipt),
             ["success", "restored a.txt", "deleted made.txt", "kept mine.txt: changed by you"],
             "{next}"
         );
@@ -105,7 +105,7 @@ fn half_done_work_of_an_interrupted_command_goes_and_the_persons_later_edit_stay
 }
 
 #[test]
-fn a_call_that_was_refused_or_killed_is_unclear_until_its_end_and_no_longer() {
+fn a_refused_or_killed_call_is_unclear_only_until_its_end() {
     let (mut sandbox, transcript) = dated();
     let point = sandbox.prompt("s", "go");
     let shell = sandbox.before_shell("s", "make");
@@ -114,8 +114,8 @@ fn a_call_that_was_refused_or_killed_is_unclear_until_its_end_and_no_longer() {
     sandbox.milliseconds_pass(60_000);
     sandbox.write("mine.txt", "mine\n");
     let receipt = sandbox.rewind_to(point);
-    assert_eq!(who(&sandbox, "made.txt"), [format!("s {shell} Bash open window")]);
-    assert_eq!(who(&sandbox, "mine.txt"), ["human"]);
+    assert_eq!(authors(&sandbox, "made.txt"), [format!("s {shell} Bash open window")]);
+    assert_eq!(authors(&sandbox, "mine.txt"), ["human"]);
     assert!(!receipt.success);
     assert_eq!(sandbox.read("made.txt"), "whose?\n");
     assert_eq!(sandbox.read("mine.txt"), "mine\n");
@@ -123,7 +123,7 @@ fn a_call_that_was_refused_or_killed_is_unclear_until_its_end_and_no_longer() {
 }
 
 #[test]
-fn an_interrupt_that_the_hook_reports_bounds_the_window() {
+fn a_reported_interrupt_ends_the_window() {
     let (mut sandbox, _) = dated();
     let point = sandbox.prompt("s", "go");
     let shell = sandbox.before_shell("s", "make");
@@ -137,7 +137,7 @@ fn an_interrupt_that_the_hook_reports_bounds_the_window() {
 }
 
 #[test]
-fn an_end_learned_after_another_session_looked_counts() {
+fn an_end_learned_after_another_sessions_scan_counts() {
     let (mut sandbox, transcript) = dated();
     let point = sandbox.prompt("s", "go");
     let shell = sandbox.before_shell("s", "make");
@@ -146,17 +146,17 @@ fn an_end_learned_after_another_session_looked_counts() {
     sandbox.milliseconds_pass(60_000);
     sandbox.write("mine.txt", "mine\n");
     sandbox.prompt("another", "go");
-    assert_eq!(who(&sandbox, "made.txt"), [format!("s {shell} Bash open window")]);
-    assert_eq!(who(&sandbox, "mine.txt"), [format!("s {shell} Bash open window")]);
+    assert_eq!(authors(&sandbox, "made.txt"), [format!("s {shell} Bash open window")]);
+    assert_eq!(authors(&sandbox, "mine.txt"), [format!("s {shell} Bash open window")]);
     transcript.says("s", &shell, EndKind::Interrupted, Some(end));
     let receipt = sandbox.rewind_to(point);
-    assert_eq!(who(&sandbox, "made.txt")[0], format!("s {shell} Bash window"));
-    assert_eq!(who(&sandbox, "mine.txt"), ["human"]);
-    assert_eq!(said(&receipt), ["success", "deleted made.txt", "kept mine.txt: changed by you"]);
+    assert_eq!(authors(&sandbox, "made.txt")[0], format!("s {shell} Bash window"));
+    assert_eq!(authors(&sandbox, "mine.txt"), ["human"]);
+    assert_eq!(report(&receipt), ["success", "deleted made.txt", "kept mine.txt: changed by you"]);
 }
 
 #[test]
-fn where_no_end_can_be_learned_the_window_is_open() {
+fn without_a_known_end_the_window_is_open() {
     let (mut sandbox, _) = dated();
     let point = sandbox.prompt("s", "go");
     sandbox.before_shell("s", "make");
@@ -165,7 +165,7 @@ fn where_no_end_can_be_learned_the_window_is_open() {
     sandbox.write("b.txt", "whose?\n");
     sandbox.prompt("s", "go on");
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         [
             "not all",
             "restored a.txt",
@@ -173,13 +173,13 @@ fn where_no_end_can_be_learned_the_window_is_open() {
         ]
     );
     let request = RewindRequest { ambiguous: AmbiguousPolicy::Take, ..take(point) };
-    assert_eq!(said(&sandbox.rewind(&request).unwrap()), ["success", "deleted b.txt"]);
+    assert_eq!(report(&sandbox.rewind(&request).unwrap()), ["success", "deleted b.txt"]);
 }
 
 // --- waiting for permission ---------------------------------------------------------------------
 
 #[test]
-fn what_a_person_changes_while_a_call_waits_for_permission_is_the_persons() {
+fn edits_while_a_call_waits_for_permission_are_the_users() {
     let (mut sandbox, _) = dated();
     sandbox.write("b.txt", "before\n");
     let point = sandbox.prompt("s", "go");
@@ -188,20 +188,20 @@ fn what_a_person_changes_while_a_call_waits_for_permission_is_the_persons() {
     sandbox.milliseconds_pass(30_000);
     sandbox.write("b.txt", "made\n");
     sandbox.write("made.txt", "made\n");
-    let report = CallReport { ran_for: Some(Duration::from_secs(2)), ..CallReport::default() };
-    sandbox.after_with("s", &shell, Outcome::Done, report);
-    assert_eq!(who(&sandbox, "a.txt"), ["human"]);
-    assert_eq!(who(&sandbox, "b.txt"), [format!("s {shell} Bash window")]);
+    let ending = CallReport { ran_for: Some(Duration::from_secs(2)), ..CallReport::default() };
+    sandbox.after_with("s", &shell, Outcome::Done, ending);
+    assert_eq!(authors(&sandbox, "a.txt"), ["human"]);
+    assert_eq!(authors(&sandbox, "b.txt"), [format!("s {shell} Bash window")]);
     sandbox.turn_end("s");
     let receipt = sandbox.rewind_to(point);
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         ["success", "restored b.txt", "deleted made.txt", "kept a.txt: changed by you"]
     );
 }
 
 #[test]
-fn while_it_is_not_known_when_a_command_began_its_work_is_unclear() {
+fn work_of_a_command_with_an_unknown_start_is_unclear() {
     for outcome in [Outcome::Done, Outcome::Failed, Outcome::Interrupted] {
         let (mut sandbox, _) = dated();
         sandbox.write("b.txt", "before\n");
@@ -211,10 +211,10 @@ fn while_it_is_not_known_when_a_command_began_its_work_is_unclear() {
         sandbox.milliseconds_pass(30_000);
         sandbox.write("made.txt", "made\n");
         std::fs::remove_file(sandbox.at("b.txt")).unwrap();
-        let report = CallReport { waited: true, ..CallReport::default() };
-        sandbox.after_with("s", &shell, outcome, report);
-        assert_eq!(who(&sandbox, "mine.txt"), [format!("s {shell} Bash open window")]);
-        assert_eq!(who(&sandbox, "made.txt"), [format!("s {shell} Bash open window")]);
+        let ending = CallReport { waited: true, ..CallReport::default() };
+        sandbox.after_with("s", &shell, outcome, ending);
+        assert_eq!(authors(&sandbox, "mine.txt"), [format!("s {shell} Bash open window")]);
+        assert_eq!(authors(&sandbox, "made.txt"), [format!("s {shell} Bash open window")]);
         // What happens after its end is the person's.
         sandbox.milliseconds_pass(2_000);
         sandbox.write("later.txt", "mine\n");
@@ -227,7 +227,7 @@ fn while_it_is_not_known_when_a_command_began_its_work_is_unclear() {
             )
         };
         assert_eq!(
-            said(&receipt),
+            report(&receipt),
             [
                 "not all".to_owned(),
                 "restored b.txt".to_owned(),
@@ -240,7 +240,7 @@ fn while_it_is_not_known_when_a_command_began_its_work_is_unclear() {
 }
 
 #[test]
-fn the_temporary_name_of_a_save_is_the_calls() {
+fn the_temporary_file_of_a_save_is_the_calls() {
     let (mut sandbox, _) = dated();
     let point = sandbox.prompt("s", "go");
     let edit = sandbox.before_edit("s", &["a.txt"]);
@@ -251,8 +251,8 @@ fn the_temporary_name_of_a_save_is_the_calls() {
     std::fs::rename(sandbox.at("a.txt.tmp.12.ab"), sandbox.at("a.txt")).unwrap();
     sandbox.after("s", &edit);
     sandbox.after("s", &shell);
-    assert_eq!(who(&sandbox, "a.txt.tmp.12.ab")[0], format!("s {edit} Edit window"));
-    assert_eq!(who(&sandbox, "a.txt.mine"), ["human"]);
+    assert_eq!(authors(&sandbox, "a.txt.tmp.12.ab")[0], format!("s {edit} Edit window"));
+    assert_eq!(authors(&sandbox, "a.txt.mine"), ["human"]);
     sandbox.turn_end("s");
     let receipt = sandbox.rewind_to(point);
     assert!(!sandbox.exists("a.txt.tmp.12.ab"), "{receipt:#?}");
@@ -266,15 +266,15 @@ fn an_edit_that_waited_wrote_what_it_named() {
     let edit = sandbox.before_edit("s", &["a.txt"]);
     sandbox.milliseconds_pass(3_000);
     sandbox.write("a.txt", "after\n");
-    let report = CallReport { waited: true, ..CallReport::default() };
-    sandbox.after_with("s", &edit, Outcome::Done, report);
-    assert_eq!(who(&sandbox, "a.txt"), [format!("s {edit} Edit named")]);
+    let ending = CallReport { waited: true, ..CallReport::default() };
+    sandbox.after_with("s", &edit, Outcome::Done, ending);
+    assert_eq!(authors(&sandbox, "a.txt"), [format!("s {edit} Edit named")]);
     sandbox.turn_end("s");
     assert!(sandbox.rewind_to(point).success);
 }
 
 #[test]
-fn a_folder_that_was_moved_is_the_calls_although_its_files_are_older() {
+fn a_moved_folder_is_the_calls_although_its_files_are_older() {
     let (mut sandbox, _) = dated();
     sandbox.write("old/one.txt", "one\n");
     sandbox.milliseconds_pass(600_000);
@@ -282,8 +282,8 @@ fn a_folder_that_was_moved_is_the_calls_although_its_files_are_older() {
     sandbox.milliseconds_pass(30_000);
     let shell = sandbox.before_shell("s", "mv old new");
     std::fs::rename(sandbox.at("old"), sandbox.at("new")).unwrap();
-    let report = CallReport { ran_for: Some(Duration::from_millis(10)), ..CallReport::default() };
-    sandbox.after_with("s", &shell, Outcome::Done, report);
+    let ending = CallReport { ran_for: Some(Duration::from_millis(10)), ..CallReport::default() };
+    sandbox.after_with("s", &shell, Outcome::Done, ending);
     sandbox.turn_end("s");
     assert!(sandbox.rewind_to(point).success);
     assert!(sandbox.exists("old/one.txt") && !sandbox.exists("new"));
@@ -296,9 +296,9 @@ fn an_edit_that_succeeded_wrote_what_it_named_however_late_its_hook_came() {
     let edit = sandbox.before_edit("s", &["a.txt"]);
     sandbox.write("a.txt", "after\n");
     sandbox.milliseconds_pass(3_000);
-    let report = CallReport { ran_for: Some(Duration::from_millis(5)), ..CallReport::default() };
-    sandbox.after_with("s", &edit, Outcome::Done, report);
-    assert_eq!(who(&sandbox, "a.txt"), [format!("s {edit} Edit named")]);
+    let ending = CallReport { ran_for: Some(Duration::from_millis(5)), ..CallReport::default() };
+    sandbox.after_with("s", &edit, Outcome::Done, ending);
+    assert_eq!(authors(&sandbox, "a.txt"), [format!("s {edit} Edit named")]);
     sandbox.turn_end("s");
     assert!(sandbox.rewind_to(point).success);
     assert_eq!(sandbox.read("a.txt"), "before\n");
@@ -309,31 +309,31 @@ fn an_edit_that_succeeded_wrote_what_it_named_however_late_its_hook_came() {
 const FORMATTER: CallReport = CallReport { ran_for: None, waited: false, formatter: true };
 
 #[test]
-fn what_a_formatter_does_right_after_an_edit_goes_with_the_edit() {
+fn a_formatters_change_right_after_an_edit_is_part_of_the_edit() {
     for formatter in [true, false] {
         let (mut sandbox, _) = dated();
         let point = sandbox.prompt("s", "go");
         let edit = sandbox.before_edit("s", &["a.txt"]);
         sandbox.write("a.txt", "x=1\n");
-        let report = CallReport { formatter, ..FORMATTER };
-        sandbox.after_with("s", &edit, Outcome::Done, report);
+        let ending = CallReport { formatter, ..FORMATTER };
+        sandbox.after_with("s", &edit, Outcome::Done, ending);
         sandbox.milliseconds_pass(800);
         sandbox.write("a.txt", "x = 1\n");
         sandbox.turn_end("s");
         let edited = format!("s {edit} Edit named");
         if formatter {
-            assert_eq!(who(&sandbox, "a.txt"), [edited, format!("s {edit} Edit after edit")]);
-            assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
+            assert_eq!(authors(&sandbox, "a.txt"), [edited, format!("s {edit} Edit after edit")]);
+            assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
             assert_eq!(sandbox.read("a.txt"), "before\n");
         } else {
-            assert_eq!(who(&sandbox, "a.txt"), [edited, "human".to_owned()]);
+            assert_eq!(authors(&sandbox, "a.txt"), [edited, "human".to_owned()]);
         }
         assert_eq!(sandbox.workspace.store.live_calls().unwrap(), []);
     }
 }
 
 #[test]
-fn a_person_who_edits_the_same_file_later_in_the_turn_keeps_the_edit() {
+fn a_later_edit_of_the_same_file_in_the_turn_is_the_users() {
     let (mut sandbox, _) = dated();
     sandbox.write("a.txt", "1\n2\n3\n4\n5\n");
     let point = sandbox.prompt("s", "go");
@@ -343,8 +343,8 @@ fn a_person_who_edits_the_same_file_later_in_the_turn_keeps_the_edit() {
     sandbox.milliseconds_pass(20_000);
     sandbox.write("a.txt", "one\n2\n3\n4\nmine\n");
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, "a.txt"), [format!("s {edit} Edit named"), "human".to_owned()]);
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "merged a.txt"]);
+    assert_eq!(authors(&sandbox, "a.txt"), [format!("s {edit} Edit named"), "human".to_owned()]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "merged a.txt"]);
     assert_eq!(sandbox.read("a.txt"), "1\n2\n3\n4\nmine\n");
 }
 
@@ -358,7 +358,7 @@ fn a_formatter_has_time_until_the_sessions_next_event() {
     sandbox.before_edit("s", &["b.txt"]);
     sandbox.write("a.txt", "mine\n");
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, "a.txt"), [format!("s {edit} Edit named"), "human".to_owned()]);
+    assert_eq!(authors(&sandbox, "a.txt"), [format!("s {edit} Edit named"), "human".to_owned()]);
 }
 
 // --- returns ------------------------------------------------------------------------------------
@@ -368,7 +368,7 @@ const TWO: &str = "one\n2\n3\n";
 const THREE: &str = "one!\n2\n3\n";
 
 #[test]
-fn the_agents_own_restore_is_a_return_and_not_a_persons_edit() {
+fn the_agents_own_restore_is_a_return_and_not_an_edit() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("a.txt", ONE);
     let first = sandbox.prompt("s", "first");
@@ -380,7 +380,7 @@ fn the_agents_own_restore_is_a_return_and_not_a_persons_edit() {
     // "Restore code" to the second prompt.
     sandbox.write("a.txt", TWO);
     sandbox.prompt("s", "third");
-    assert_eq!(said(&sandbox.rewind_to(first)), ["success", "restored a.txt"]);
+    assert_eq!(report(&sandbox.rewind_to(first)), ["success", "restored a.txt"]);
     assert_eq!(sandbox.read("a.txt"), ONE);
 }
 
@@ -398,11 +398,14 @@ fn a_stash_and_pop_is_no_edit() {
     sandbox.turn_end("t");
     sandbox.write("a.txt", TWO);
     sandbox.write("made.txt", "made\n");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt", "deleted made.txt"]);
+    assert_eq!(
+        report(&sandbox.rewind_to(point)),
+        ["success", "restored a.txt", "deleted made.txt"]
+    );
 }
 
 #[test]
-fn what_is_stashed_needs_nothing_taken_back() {
+fn stashed_work_needs_no_rewind() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("a.txt", ONE);
     let point = sandbox.prompt("s", "go");
@@ -411,12 +414,12 @@ fn what_is_stashed_needs_nothing_taken_back() {
     sandbox.write("a.txt", ONE);
     sandbox.prompt("t", "go");
     sandbox.turn_end("t");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success"]);
     assert_eq!(sandbox.read("a.txt"), ONE);
 }
 
 #[test]
-fn a_checkout_of_the_agents_that_destroys_a_persons_edit_is_taken_back() {
+fn an_agents_checkout_that_destroys_an_edit_is_taken_back() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("a.txt", ONE);
     let point = sandbox.prompt("s", "go");

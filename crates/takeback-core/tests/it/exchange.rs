@@ -1,4 +1,4 @@
-//! A piece of history goes from one workspace to another.
+//! History is exported from one workspace and imported into another.
 
 mod round_trip;
 
@@ -25,7 +25,7 @@ use takeback_store::{
 };
 use takeback_testkit::{Sandbox, Thing};
 
-use crate::shown::{assert_consistent, history, log, said};
+use crate::text::{assert_consistent, history, log, report};
 
 pub(crate) fn exported(
     sandbox: &mut Sandbox,
@@ -60,7 +60,7 @@ fn imported(sandbox: &mut Sandbox, file: &fs::File) -> ImportReport {
     assert_eq!(sandbox.tree(), before, "an import restores nothing");
     assert_consistent(sandbox);
     assert_eq!(sandbox.workspace.store.check().unwrap(), Vec::<String>::new());
-    // The log says what is on disk, and the index knows it without reading.
+    // The log matches the disk, and the index needs no reading.
     assert_still_known(&known, &index(sandbox));
     assert_eq!(look_around(&mut sandbox.workspace).unwrap().recorded.changes, 0);
     imported
@@ -70,7 +70,7 @@ fn index(sandbox: &Sandbox) -> Index {
     Index::load(&sandbox.workspace.index_file(), &*sandbox.workspace.store).unwrap()
 }
 
-/// A fingerprint that was too young to be trusted may have been added.
+/// A fingerprint that was too recent before may have been added since.
 fn assert_still_known(before: &Index, after: &Index) {
     assert_eq!(before.folder_count(), after.folder_count());
     for (path, folder) in before.folders() {
@@ -101,7 +101,7 @@ fn points(sandbox: &Sandbox) -> Vec<Point> {
 
 type Tree = BTreeMap<PathBuf, Thing>;
 
-/// A workspace in which everything has happened, with the trees at its points, oldest first.
+/// A workspace with every kind of change, and the trees at its points, oldest first.
 fn busy() -> (Sandbox, Vec<(PointId, Tree)>) {
     let mut sandbox = Sandbox::new();
     let mut trees = Vec::new();
@@ -160,7 +160,7 @@ fn busy() -> (Sandbox, Vec<(PointId, Tree)>) {
 }
 
 #[test]
-fn what_the_bundle_does_not_name_is_not_touched() {
+fn paths_outside_the_bundle_are_not_touched() {
     let mut there = Sandbox::in_memory();
     there.write("both", "theirs\n");
     there.write("d/f", "f\n");
@@ -174,7 +174,7 @@ fn what_the_bundle_does_not_name_is_not_touched() {
     let before = here.tree();
     let imported = imported(&mut here, &file);
     let receipt = here.rewind(&exactly(imported.points[0].id)).unwrap();
-    assert!(receipt.success, "{:?}", said(&receipt));
+    assert!(receipt.success, "{:?}", report(&receipt));
     let mut expected = there.tree();
     expected.extend(here.tree().into_iter().filter(|(path, _)| path == Path::new("mine")));
     assert_eq!(here.tree(), expected);
@@ -184,7 +184,7 @@ fn what_the_bundle_does_not_name_is_not_touched() {
 }
 
 #[test]
-fn a_session_is_exported_with_its_points_and_until_its_last_change() {
+fn a_session_is_exported_up_to_its_last_change() {
     let mut there = Sandbox::in_memory();
     there.write("a", "0\n");
     there.prompt("s", "first");
@@ -202,16 +202,16 @@ fn a_session_is_exported_with_its_points_and_until_its_last_change() {
     assert_eq!((exported.points, exported.changes), (2, 3));
     let mut here = Sandbox::in_memory();
     let imported = imported(&mut here, &file);
-    let told: Vec<_> = imported.points.iter().map(|point| point.description.as_str()).collect();
-    assert_eq!(told, ["first", "second"]);
+    let names: Vec<_> = imported.points.iter().map(|point| point.description.as_str()).collect();
+    assert_eq!(names, ["first", "second"]);
     assert!(history(&here, "c").is_empty());
     let receipt = here.rewind(&exactly(imported.points[1].id)).unwrap();
-    assert_eq!(said(&receipt), ["success", "restored a", "restored b"]);
+    assert_eq!(report(&receipt), ["success", "restored a", "restored b"]);
     assert_eq!((here.read("a"), here.read("b")), ("1\n".to_owned(), "t\n".to_owned()));
 }
 
 #[test]
-fn a_second_import_makes_new_points_and_keeps_nothing_twice() {
+fn a_second_import_makes_new_points_and_stores_nothing_twice() {
     let (mut there, _) = busy();
     let file = everything(&mut there);
     let mut here = Sandbox::new();
@@ -225,7 +225,7 @@ fn a_second_import_makes_new_points_and_keeps_nothing_twice() {
     let labels: Vec<_> = points(&here).into_iter().filter_map(|point| point.label).collect();
     assert_eq!(labels, ["half way", "half way-2"]);
     assert_eq!(second.points[1].wanted_label.as_deref(), Some("half way"));
-    // And back where it came from.
+    // Also into the workspace it came from.
     let own = imported(&mut there, &file);
     assert_eq!((own.blobs, own.points[1].label.as_deref()), (0, Some("half way-2")));
 }
@@ -238,17 +238,20 @@ fn a_dry_run_adds_nothing() {
     look_around(&mut here.workspace).unwrap();
     let head = here.workspace.store.head().unwrap();
     let bundle = BundleFile::read(file, &BundleLimits::default()).unwrap();
-    let told = import(&mut here.workspace, &bundle, ImportMode::DryRun).unwrap();
+    let planned = import(&mut here.workspace, &bundle, ImportMode::DryRun).unwrap();
     assert_eq!(here.workspace.store.head().unwrap(), head);
     assert_eq!(here.workspace.store.usage().unwrap().packs, 0);
     let done = import(&mut here.workspace, &bundle, ImportMode::ForReal).unwrap();
-    assert_eq!((told.changes, told.blobs), (done.changes, done.blobs));
-    assert_eq!(told.points.len(), done.points.len());
-    assert_eq!(done.changes, exported.changes, "the ways there and back are not counted");
+    assert_eq!((planned.changes, planned.blobs), (done.changes, done.blobs));
+    assert_eq!(planned.points.len(), done.points.len());
+    assert_eq!(
+        done.changes, exported.changes,
+        "the changes that lead to the import and back are not counted"
+    );
 }
 
 #[test]
-fn ignored_paths_and_those_outside_stay_unless_asked_for() {
+fn ignored_and_outside_paths_are_exported_only_on_request() {
     let mut there = Sandbox::new();
     there.write(".gitignore", ".env\n*.log\nout/\n");
     there.write(".env", "KEY=1\n");
@@ -277,7 +280,7 @@ fn ignored_paths_and_those_outside_stay_unless_asked_for() {
     assert_eq!(names(&here), [".gitignore", "src", "src/.gitignore", "src/kept.log"]);
 
     let (file, exported_) = exported(&mut there, Selection::Everything, IgnoredPaths::Include);
-    assert_eq!(exported_.left_out, 1, "what is Takeback's own never leaves");
+    assert_eq!(exported_.left_out, 1, "Takeback's own folder is never exported");
     let refused = BundleFile::read(file.try_clone().unwrap(), &BundleLimits::default());
     let refused = refused.unwrap_err().to_string();
     assert!(refused.ends_with("beside is outside the workspace"), "{refused}");
@@ -302,7 +305,7 @@ fn ignored_paths_and_those_outside_stay_unless_asked_for() {
 }
 
 #[test]
-fn a_file_that_was_kept_for_being_small_stays_whatever_the_ignore_files_say_later() {
+fn a_small_ignored_file_stays_out_when_rules_change() {
     let mut there = Sandbox::in_memory();
     there.write(".gitignore", ".env\n");
     there.write(".env", "KEY=1\n");
@@ -314,7 +317,7 @@ fn a_file_that_was_kept_for_being_small_stays_whatever_the_ignore_files_say_late
 }
 
 #[test]
-fn what_stands_at_a_path_that_no_scan_has_seen_is_kept_first() {
+fn an_unscanned_file_is_recorded_before_an_import() {
     let mut there = Sandbox::in_memory();
     there.prompt("s", "go");
     there.agent_writes("s", "out/named", "theirs\n");
@@ -334,7 +337,7 @@ fn what_stands_at_a_path_that_no_scan_has_seen_is_kept_first() {
 }
 
 #[test]
-fn a_clean_up_leaves_imported_points_exact_and_the_others_as_they_were() {
+fn imported_and_local_points_stay_exact_after_a_clean_up() {
     let (mut there, trees) = busy();
     let file = everything(&mut there);
     let mut here = Sandbox::new();
@@ -367,8 +370,8 @@ fn a_clean_up_leaves_imported_points_exact_and_the_others_as_they_were() {
     assert_eq!(seen, 3, "the newest of each session and the labelled one");
     let mut again = here.thaw();
     let receipt = again.rewind_to(by_hand);
-    assert_eq!(said(&receipt), ["success", "restored local"]);
-    // And it can be taken along once more.
+    assert_eq!(report(&receipt), ["success", "restored local"]);
+    // And it can be exported again.
     let file = everything(&mut here.thaw());
     let mut third = Sandbox::new();
     let imported = self::imported(&mut third, &file);
@@ -380,7 +383,7 @@ fn a_clean_up_leaves_imported_points_exact_and_the_others_as_they_were() {
 }
 
 #[test]
-fn a_log_of_which_something_was_dropped_can_be_exported() {
+fn a_thinned_log_can_be_exported() {
     let mut there = Sandbox::in_memory();
     there.write("a", "0\n");
     there.prompt("s", "go");
@@ -398,9 +401,9 @@ fn a_log_of_which_something_was_dropped_can_be_exported() {
     assert_eq!(here.read("a"), "0\n");
 }
 
-/// A path went out of sight and came back: what stood there between is not known, here or there.
+/// A path left the scope and came back: its state in between is unknown in both workspaces.
 #[test]
-fn what_was_not_known_there_is_not_absent_here() {
+fn an_unknown_state_is_not_imported_as_absent() {
     let mut there = Sandbox::in_memory();
     fs::create_dir(there.at(".git")).unwrap();
     there.write("x.txt", "x\n");
@@ -424,9 +427,9 @@ fn what_was_not_known_there_is_not_absent_here() {
     }
 }
 
-/// What a bundle calls its points does not change what is meant here by anything else.
+/// Names of imported points never change the meaning of a local name.
 #[test]
-fn labels_and_messages_of_a_bundle_take_no_name_of_this_workspace() {
+fn imported_names_do_not_shadow_local_ones() {
     let mut there = Sandbox::in_memory();
     let mut here = Sandbox::in_memory();
     let mine = here.prompt("me", "go");
@@ -458,7 +461,7 @@ fn labels_and_messages_of_a_bundle_take_no_name_of_this_workspace() {
     for (name, meant) in [("10m", newest.id), ("me:message go", mine), ("abcd", newest.id)] {
         assert_eq!(found(name), Some(meant), "{name}");
     }
-    // A time before the first point of this workspace.
+    // A time before the first local point.
     let nearest = Some(theirs[4].id.to_string());
     let error = find_point(&points, "1h", &time).unwrap_err();
     assert_eq!(error, PointNameError::NotFound { name: "1h".to_owned(), nearest });
@@ -467,7 +470,7 @@ fn labels_and_messages_of_a_bundle_take_no_name_of_this_workspace() {
 }
 
 #[test]
-fn what_was_not_kept_is_said_to_be_so_there_too() {
+fn missing_contents_are_reported_after_an_import_too() {
     let mut there = Sandbox::in_memory();
     there.workspace.limits.edit_capture_max = 4;
     there.write("f", "0\n");
@@ -481,12 +484,12 @@ fn what_was_not_kept_is_said_to_be_so_there_too() {
     here.write("f", "by the agent\n");
     let imported = imported(&mut here, &file);
     let original = there.rewind_to(point);
-    assert_eq!(said(&here.rewind_to(imported.points[0].id)), said(&original));
+    assert_eq!(report(&here.rewind_to(imported.points[0].id)), report(&original));
     assert!(history(&here, "f").iter().any(|change| change.after == missing));
 }
 
 #[test]
-fn a_link_from_a_bundle_is_never_written_through() {
+fn an_imported_link_is_never_written_through() {
     let mut there = Sandbox::in_memory();
     let outside = there.outside().join("target");
     fs::create_dir(&outside).unwrap();
@@ -508,10 +511,10 @@ fn a_link_from_a_bundle_is_never_written_through() {
 }
 
 #[test]
-fn what_cannot_be_exported_is_said() {
+fn impossible_exports_are_refused() {
     let (mut there, _) = busy();
     let safety = points(&there).into_iter().find(|p| p.kind == PointKind::Safety).unwrap().id;
-    let mut said = Vec::new();
+    let mut errors = Vec::new();
     for selection in [
         Selection::Point(PointId(99)),
         Selection::Point(safety),
@@ -519,10 +522,10 @@ fn what_cannot_be_exported_is_said() {
     ] {
         let options = ExportOptions { selection, ignored: IgnoredPaths::LeaveOut };
         let error = export(&mut there.workspace, &options, &mut Vec::new()).unwrap_err();
-        said.push(error.to_string());
+        errors.push(error.to_string());
     }
     assert_eq!(
-        said,
+        errors,
         [
             "there is no point 0000000000000063".to_owned(),
             format!("{safety} is a safety point, which belongs to a rewind of this workspace"),

@@ -1,4 +1,4 @@
-//! A copy of a file is listed from the moment it is kept, whatever becomes of the call.
+//! A copy of a file is listed as soon as it is stored, whatever the outcome of the call.
 
 use takeback_core::history::{FileCheckpoint, FileCheckpointId, file_checkpoints, kept_for_call};
 use takeback_core::{AgentEvent, CallTargets, Outcome};
@@ -23,7 +23,7 @@ fn names(listed: &[FileCheckpoint]) -> Vec<(WorkPath, FileCheckpointId)> {
     listed.iter().map(|one| (one.path.clone(), one.id)).collect()
 }
 
-fn told(listed: &[FileCheckpoint]) -> Vec<(String, Entry)> {
+fn originals(listed: &[FileCheckpoint]) -> Vec<(String, Entry)> {
     listed.iter().map(|one| (one.path.display(), one.original.clone())).collect()
 }
 
@@ -36,7 +36,7 @@ fn a_copy_is_listed_while_its_call_is_open_and_keeps_its_id() {
     let open = listed(&sandbox);
     let expected =
         [("a.txt".to_owned(), file("one", 0o644)), ("new.txt".to_owned(), Entry::Absent)];
-    assert_eq!(told(&open), expected);
+    assert_eq!(originals(&open), expected);
     assert_eq!(open[0].message.as_deref(), Some("message go"));
     assert_eq!(of_call(&sandbox, &call), names(&open));
 
@@ -48,7 +48,7 @@ fn a_copy_is_listed_while_its_call_is_open_and_keeps_its_id() {
 }
 
 #[test]
-fn a_copy_is_listed_though_its_call_changed_nothing_failed_or_was_refused() {
+fn a_copy_is_listed_whatever_the_outcome_of_the_call() {
     for outcome in [Outcome::Done, Outcome::Failed, Outcome::Interrupted, Outcome::Rejected] {
         let mut sandbox = Sandbox::new();
         sandbox.write("a.txt", "one");
@@ -56,23 +56,23 @@ fn a_copy_is_listed_though_its_call_changed_nothing_failed_or_was_refused() {
         let call = sandbox.before_edit("s", &["a.txt"]);
         sandbox.after_as("s", &call, outcome);
         sandbox.turn_end("s");
-        assert_eq!(told(&listed(&sandbox)), [("a.txt".to_owned(), file("one", 0o644))]);
+        assert_eq!(originals(&listed(&sandbox)), [("a.txt".to_owned(), file("one", 0o644))]);
     }
 }
 
 #[test]
-fn a_copy_is_listed_though_the_agent_was_killed() {
+fn a_copy_is_listed_after_the_agent_was_killed() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "one");
     sandbox.prompt("s", "go");
     sandbox.before_edit("s", &["a.txt"]);
     sandbox.reopen();
     sandbox.prompt("s", "again");
-    assert_eq!(told(&listed(&sandbox)), [("a.txt".to_owned(), file("one", 0o644))]);
+    assert_eq!(originals(&listed(&sandbox)), [("a.txt".to_owned(), file("one", 0o644))]);
 }
 
 #[test]
-fn a_copy_is_what_stood_there_when_the_call_began() {
+fn a_copy_is_the_version_at_the_start_of_the_call() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "one");
     sandbox.prompt("s", "go");
@@ -84,28 +84,28 @@ fn a_copy_is_what_stood_there_when_the_call_began() {
     sandbox.agent_runs("s", "rm", |sandbox| sandbox.remove("a.txt"));
     let expected =
         [("a.txt".to_owned(), file("one", 0o644)), ("a.txt".to_owned(), file("by hand", 0o644))];
-    assert_eq!(told(&listed(&sandbox)), expected);
+    assert_eq!(originals(&listed(&sandbox)), expected);
 }
 
 #[test]
-fn what_a_shell_command_changed_first_is_the_copy() {
+fn a_copy_is_the_version_before_a_shell_commands_change() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "one");
     sandbox.prompt("s", "go");
     sandbox.agent_runs("s", "sed", |sandbox| sandbox.write("a.txt", "by command"));
     sandbox.agent_writes("s", "a.txt", "two");
-    assert_eq!(told(&listed(&sandbox)), [("a.txt".to_owned(), file("one", 0o644))]);
+    assert_eq!(originals(&listed(&sandbox)), [("a.txt".to_owned(), file("one", 0o644))]);
 }
 
 #[test]
-fn what_is_too_large_to_copy_has_no_copy() {
+fn a_large_file_has_no_copy() {
     let mut sandbox = Sandbox::new();
     sandbox.workspace.limits.edit_capture_max = 8;
     sandbox.prompt("s", "go");
     sandbox.write("large", "more than eight bytes");
     let call = sandbox.before_edit("s", &["large"]);
     let not_captured = Entry::NotCaptured { reason: NotCapturedReason::TooLarge };
-    assert_eq!(told(&listed(&sandbox)), [("large".to_owned(), not_captured)]);
+    assert_eq!(originals(&listed(&sandbox)), [("large".to_owned(), not_captured)]);
     assert_eq!(of_call(&sandbox, &call), []);
 }
 
@@ -116,7 +116,7 @@ fn a_late_call_has_no_copy_yet() {
 }
 
 #[test]
-fn a_session_that_calls_itself_an_import_finds_its_copies() {
+fn a_session_named_like_an_import_finds_its_copies() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "one");
     let session = SessionId::from("imported-0123abcd-s");
@@ -128,6 +128,6 @@ fn a_session_that_calls_itself_an_import_finds_its_copies() {
     });
     let store = &*sandbox.workspace.store;
     let copies = file_checkpoints(store, &session).unwrap();
-    assert_eq!(told(&copies), [("a.txt".to_owned(), file("one", 0o644))]);
+    assert_eq!(originals(&copies), [("a.txt".to_owned(), file("one", 0o644))]);
     assert_eq!(kept_for_call(store, &session, &CallId::from("c")).unwrap(), names(&copies));
 }

@@ -19,7 +19,7 @@ use takeback_store::{CallId, Entry, NotCapturedReason, SessionId, StoreError, Ti
 use takeback_testkit::{Sandbox, path};
 
 use crate::events::{after, edit, prompt};
-use crate::shown::{assert_consistent, history, log, said, who};
+use crate::text::{assert_consistent, authors, history, log, report};
 
 // --- the folder: push and drain ------------------------------------------------------------------
 
@@ -34,7 +34,7 @@ fn text(event: InboxEvent) -> String {
     }
 }
 
-/// Takes all, but for what `fails` names.
+/// Drains all events; the one named `fails` cannot be taken.
 fn taken(inbox: &Inbox, fails: &str) -> (Vec<String>, Result<Option<usize>, StoreError>) {
     let mut taken = Vec::new();
     let drained = inbox.drain(Duration::ZERO, |event| {
@@ -56,7 +56,7 @@ fn files(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn an_event_that_comes_while_others_are_recorded_waits_for_nobody() {
+fn a_push_during_a_drain_does_not_wait() {
     let dir = tempfile::tempdir().unwrap();
     let inbox = Inbox::of(dir.path());
     assert_eq!(taken(&inbox, "").1.unwrap(), Some(0));
@@ -79,7 +79,7 @@ fn an_event_that_comes_while_others_are_recorded_waits_for_nobody() {
 }
 
 #[test]
-fn no_event_is_lost_between_those_who_push_and_those_who_drain() {
+fn no_event_is_lost_between_concurrent_pushes_and_drains() {
     const EACH: usize = 25;
     let dir = tempfile::tempdir().unwrap();
     let inbox = &Inbox::of(dir.path());
@@ -108,7 +108,7 @@ fn no_event_is_lost_between_those_who_push_and_those_who_drain() {
 }
 
 #[test]
-fn what_could_not_be_taken_stays_and_what_was_taken_goes() {
+fn a_failed_drain_keeps_the_remaining_events() {
     let dir = tempfile::tempdir().unwrap();
     let inbox = Inbox::of(dir.path());
     ["first", "second", "third"].iter().for_each(|text| push(&inbox, text));
@@ -122,7 +122,7 @@ fn what_could_not_be_taken_stays_and_what_was_taken_goes() {
 }
 
 #[test]
-fn an_event_that_was_damaged_is_reported_and_one_that_was_cut_short_is_not() {
+fn damaged_events_are_reported_and_truncated_ones_are_not() {
     let dir = tempfile::tempdir().unwrap();
     let inbox = Inbox::of(dir.path());
     let newest = || dir.path().join("inbox").join(files(&dir.path().join("inbox")).pop().unwrap());
@@ -214,17 +214,17 @@ fn an_agent_does_not_wait_for_a_locked_workspace() {
     sandbox.write("a.txt", "two\n");
     drop(held);
 
-    // The next event records it: what stood before the edit was not read in time.
+    // The next event records it; the version before the edit was not read in time.
     sandbox.after("s", "c");
     let deadline = Entry::NotCaptured { reason: NotCapturedReason::Deadline };
     let chain: Vec<_> =
         history(&sandbox, "a.txt").into_iter().skip(1).map(|c| (c.before, c.after)).collect();
     assert_eq!(chain.len(), 2);
     assert_eq!((&chain[0].1, &chain[1].0), (&deadline, &deadline));
-    assert_eq!(who(&sandbox, "a.txt")[1..], ["s c Edit named"]);
+    assert_eq!(authors(&sandbox, "a.txt")[1..], ["s c Edit named"]);
     sandbox.turn_end("s");
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         ["not all", "not captured a.txt: the agent went on before it could be read"]
     );
     assert_eq!(sandbox.read("a.txt"), "two\n");
@@ -240,7 +240,7 @@ fn an_agent_does_not_wait_for_a_store_that_is_busy() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let began = Instant::now();
     let recorded = sandbox.tell(&edit("s", "c", "a.txt"));
-    // A store that nobody told to be quick waits five seconds.
+    // By default, a store waits five seconds.
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     assert!(recorded.late);
     assert_eq!(recorded.not_captured, [(path("a.txt"), NotCapturedReason::Deadline)]);
@@ -248,7 +248,7 @@ fn an_agent_does_not_wait_for_a_store_that_is_busy() {
     other.execute_batch("ROLLBACK").unwrap();
     sandbox.write("a.txt", "two\n");
     sandbox.after("s", "c");
-    assert_eq!(who(&sandbox, "a.txt")[1..], ["s c Edit named"]);
+    assert_eq!(authors(&sandbox, "a.txt")[1..], ["s c Edit named"]);
     assert_consistent(&sandbox);
 }
 
@@ -270,15 +270,15 @@ fn late_events_are_recorded_once_and_in_order() {
 
 #[test]
 fn a_look_around_and_a_rewind_record_late_events_first() {
-    type Next = fn(&mut Sandbox);
-    let nexts: [(&str, Next); 2] = [
+    type Event = fn(&mut Sandbox);
+    let events: [(&str, Event); 2] = [
         ("look around", |sandbox| drop(look_around(&mut sandbox.workspace).unwrap())),
         ("undo", |sandbox| {
             let undone = sandbox.rewind(&RewindRequest::new(Target::Undo));
             assert!(matches!(undone, Err(RewindError::NothingToUndo)), "{undone:?}");
         }),
     ];
-    for (next, run) in nexts {
+    for (next, run) in events {
         let mut sandbox = impatient();
         let held = held(&sandbox, "lock");
         sandbox.tell(&prompt("s", "waits"));
@@ -289,7 +289,7 @@ fn a_look_around_and_a_rewind_record_late_events_first() {
 }
 
 #[test]
-fn commands_do_not_wait_for_ever_either() {
+fn commands_do_not_wait_forever() {
     let mut sandbox = impatient();
     let point = sandbox.prompt("s", "go");
     let _held = held(&sandbox, "lock");
@@ -302,7 +302,7 @@ fn commands_do_not_wait_for_ever_either() {
 }
 
 #[test]
-fn what_a_command_did_while_nobody_could_look_is_not_taken_for_a_persons() {
+fn work_during_a_lock_is_not_attributed_to_the_user() {
     let mut sandbox = impatient();
     sandbox.write("a.txt", "one\n");
     sandbox.write("b.txt", "one\n");
@@ -314,14 +314,14 @@ fn what_a_command_did_while_nobody_could_look_is_not_taken_for_a_persons() {
     drop(held);
     sandbox.after("s", "call-1");
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s"]);
-    assert_eq!(who(&sandbox, "b.txt"), ["ambiguous s"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["ambiguous s"]);
+    assert_eq!(authors(&sandbox, "b.txt"), ["ambiguous s"]);
     sandbox.rewind_to(point);
     assert_eq!(sandbox.read("a.txt"), "one\n", "what is missing comes back");
 }
 
 #[test]
-fn a_late_point_does_not_include_what_the_agent_did_meanwhile() {
+fn a_late_point_excludes_the_agents_later_work() {
     let mut sandbox = impatient();
     sandbox.write("a.txt", "one\n");
     sandbox.prompt("s", "before");
@@ -340,7 +340,7 @@ fn a_late_point_does_not_include_what_the_agent_did_meanwhile() {
 }
 
 #[test]
-fn the_middleware_tells_what_was_overwritten_unseen() {
+fn the_middleware_reports_overwritten_uncaptured_bytes() {
     let mut sandbox = impatient();
     sandbox.write("a.txt", "one\n");
     sandbox.prompt("s", "go");
@@ -386,7 +386,7 @@ fn left(sandbox: &Sandbox) -> usize {
 }
 
 #[test]
-fn what_comes_after_a_claimed_event_waits_and_others_do_not() {
+fn a_claimed_event_holds_up_only_its_own_session() {
     let mut sandbox = scanned();
     sandbox.write("a.txt", "mine\n");
     let second = queued(&mut sandbox, &prompt("s", "second"));
@@ -410,22 +410,22 @@ fn what_comes_after_a_claimed_event_waits_and_others_do_not() {
     let recorded = record_queued(&mut sandbox.another_process(), second).unwrap();
     assert!(recorded.point.is_some());
     assert_eq!((points(&sandbox).pop().unwrap().as_str(), left(&sandbox)), ("second", 0));
-    assert_eq!(who(&sandbox, "a.txt"), ["human"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["human"]);
     assert!(!sandbox.tell(&edit("s", "d", "a.txt")).late);
     sandbox.write("a.txt", "agent\n");
     sandbox.after("s", "d");
-    assert_eq!(who(&sandbox, "a.txt"), ["human", "s d Edit named"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["human", "s d Edit named"]);
     assert_consistent(&sandbox);
 }
 
 #[test]
-fn only_an_event_after_which_nothing_is_written_is_queued() {
+fn only_events_without_later_writes_are_queued() {
     let mut sandbox = scanned();
     let shell = sandbox.before_shell("s", "make");
     sandbox.write("made.txt", "made\n");
     let ends = queued(&mut sandbox, &after("s", &shell));
     record_queued(&mut sandbox.workspace, ends).unwrap();
-    assert_eq!(who(&sandbox, "made.txt"), [format!("s {shell} Bash window")]);
+    assert_eq!(authors(&sandbox, "made.txt"), [format!("s {shell} Bash window")]);
     let call = sandbox.before_edit("s", &["a.txt"]);
     let session = SessionId::from("s");
     let (agent, parent, owner) = (None, None, None);
@@ -458,19 +458,19 @@ fn only_an_event_after_which_nothing_is_written_is_queued() {
 }
 
 #[test]
-fn a_session_that_could_not_wait_may_have_written_what_was_found() {
+fn changes_behind_a_claimed_event_are_ambiguous() {
     let mut sandbox = scanned();
     let second = queued(&mut sandbox, &prompt("s", "second"));
     assert!(sandbox.tell(&edit("s", "c", "a.txt")).late);
     sandbox.write("a.txt", "agent\n");
     record_queued(&mut sandbox.another_process(), second).unwrap();
     sandbox.after("s", "c");
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s", "ambiguous s", "s c Edit named"]);
+    assert_eq!(authors(&sandbox, "a.txt"), ["ambiguous s", "ambiguous s", "s c Edit named"]);
     assert_consistent(&sandbox);
 }
 
 #[test]
-fn what_a_process_died_over_comes_before_what_was_reported_after_it() {
+fn events_of_a_dead_process_come_before_later_ones() {
     let mut sandbox = scanned();
     let second = queued(&mut sandbox, &prompt("s", "second"));
     assert!(sandbox.tell(&prompt("s", "third")).late);
@@ -500,7 +500,7 @@ fn a_claim_is_handed_over_with_the_open_file() {
 }
 
 #[test]
-fn what_a_crash_cut_short_is_cleared_away() {
+fn truncated_files_of_a_crash_are_cleared() {
     let mut sandbox = scanned();
     drop(queued(&mut sandbox, &prompt("s", "second")));
     let folder = sandbox.workspace.store_dir.join("inbox");
@@ -529,7 +529,7 @@ fn hurried() -> Sandbox {
 }
 
 #[test]
-fn files_that_were_left_are_read_later() {
+fn unread_files_are_read_later() {
     let mut sandbox = hurried();
     let before = sandbox.tree();
     let inbox = sandbox.workspace.inbox();
@@ -565,7 +565,7 @@ fn files_that_were_left_are_read_later() {
 }
 
 #[test]
-fn an_event_for_which_not_even_names_could_be_read_comes_after_the_scan() {
+fn an_event_without_a_complete_scan_comes_after_the_next_scan() {
     let mut sandbox = hurried();
     sandbox.prompt("s", "first");
     sandbox.workspace.limits.scan_overrun = Duration::ZERO;
@@ -577,6 +577,6 @@ fn an_event_for_which_not_even_names_could_be_read_comes_after_the_scan() {
     finish_scan(&mut sandbox.workspace).unwrap();
     assert_eq!(points(&sandbox), ["first", "go"]);
     assert!(inbox.is_empty().unwrap());
-    assert_eq!(who(&sandbox, "new.txt"), ["ambiguous s"], "the session's, or a person's");
+    assert_eq!(authors(&sandbox, "new.txt"), ["ambiguous s"], "the session's, or a person's");
     assert_consistent(&sandbox);
 }

@@ -1,4 +1,4 @@
-//! The index is only a cache: lost, damaged, stale or ahead of the log, the result is the same.
+//! The index is only a cache: if it is lost, damaged, stale or ahead of the log, the result is the same.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,15 +11,15 @@ use takeback_store::{Entry, Seq};
 use takeback_testkit::Sandbox;
 
 use crate::recording::settle;
-use crate::shown::{assert_consistent, history, said, who};
+use crate::text::{assert_consistent, authors, history, report};
 
-type Spoil = fn(&Sandbox, &Path);
+type Damage = fn(&Sandbox, &Path);
 
 fn old_index(sandbox: &Sandbox) -> std::path::PathBuf {
     sandbox.outside().join("old-index")
 }
 
-const SPOILS: [(&str, Spoil); 9] = [
+const DAMAGES: [(&str, Damage); 9] = [
     ("whole", |_, _| {}),
     ("lost", |_, index| fs::remove_file(index).unwrap()),
     ("empty", |_, index| fs::write(index, "").unwrap()),
@@ -39,7 +39,7 @@ const SPOILS: [(&str, Spoil); 9] = [
     }),
     ("with something behind its end", |_, index| {
         let mut bytes = fs::read(index).unwrap();
-        bytes.extend_from_slice(b"what a crash left");
+        bytes.extend_from_slice(b"after a crash");
         fs::write(index, bytes).unwrap();
     }),
     ("stale", |sandbox, index| {
@@ -54,8 +54,8 @@ const SPOILS: [(&str, Spoil); 9] = [
 ];
 
 #[test]
-fn with_any_index_the_same_is_recorded_and_taken_back() {
-    for (state, spoil) in SPOILS {
+fn any_state_of_the_index_gives_the_same_result() {
+    for (state, damage) in DAMAGES {
         let mut sandbox = Sandbox::new();
         sandbox.write("a.txt", "one\n");
         sandbox.write("b.txt", "one\n");
@@ -68,27 +68,27 @@ fn with_any_index_the_same_is_recorded_and_taken_back() {
         let index = sandbox.workspace.index_file();
         let point = sandbox.prompt("s", "go");
 
-        spoil(&sandbox, &index);
+        damage(&sandbox, &index);
         sandbox.agent_writes("s", "a.txt", "two\n");
         sandbox.agent_writes("s", "new/made.txt", "made\n");
         let shell = sandbox.before_shell("s", "rm -r lib; sed -i b.txt");
-        spoil(&sandbox, &index);
+        damage(&sandbox, &index);
         sandbox.remove("lib");
         sandbox.write("b.txt", "two\n");
         sandbox.after("s", &shell);
-        spoil(&sandbox, &index);
+        damage(&sandbox, &index);
         sandbox.write("a.txt", "mine\n");
         sandbox.turn_end("s");
-        spoil(&sandbox, &index);
+        damage(&sandbox, &index);
 
         assert_consistent(&sandbox);
-        assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit named", "human"], "{state}");
-        assert_eq!(who(&sandbox, "b.txt"), ["s call-3 Bash window"], "{state}");
-        assert_eq!(who(&sandbox, "lib/deep/d.txt"), ["s call-3 Bash window"], "{state}");
+        assert_eq!(authors(&sandbox, "a.txt"), ["s call-1 Edit named", "human"], "{state}");
+        assert_eq!(authors(&sandbox, "b.txt"), ["s call-3 Bash window"], "{state}");
+        assert_eq!(authors(&sandbox, "lib/deep/d.txt"), ["s call-3 Bash window"], "{state}");
         sandbox.write("a.txt", "two\n");
         let receipt = sandbox.rewind_to(point);
         assert_eq!(
-            said(&receipt),
+            report(&receipt),
             [
                 "success",
                 "restored a.txt",
@@ -107,7 +107,7 @@ fn with_any_index_the_same_is_recorded_and_taken_back() {
 }
 
 #[test]
-fn without_the_index_a_new_file_may_have_been_there_all_along_and_is_not_deleted() {
+fn new_files_are_not_deleted_when_the_index_was_lost() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "a\n");
     let point = sandbox.prompt("s", "go");
@@ -118,7 +118,7 @@ fn without_the_index_a_new_file_may_have_been_there_all_along_and_is_not_deleted
     sandbox.turn_end("s");
     assert_eq!(history(&sandbox, "made.txt")[0].before, Entry::Unknown);
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         [
             "not all",
             "not captured made.txt: it was not covered before, so what was there is not known"
@@ -145,7 +145,7 @@ fn a_folder_that_changed_within_a_tick_of_the_scan_is_listed_again() {
 }
 
 #[test]
-fn a_folders_mode_is_seen_beside_a_file_that_changed() {
+fn a_folders_mode_change_is_found_next_to_a_changed_file() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a/f", "old");
     sandbox.write("f", "old");
@@ -166,19 +166,19 @@ fn all(index: &Index) -> BTreeMap<Vec<u8>, Folder> {
 }
 
 #[test]
-fn what_a_scan_learns_is_appended_and_read_back() {
+fn scan_results_are_appended_and_read_back() {
     let mut sandbox = Sandbox::new();
     for folder in 0..200 {
         sandbox.write(&format!("d{folder}/a"), "a\n");
         sandbox.write(&format!("d{folder}/b"), "b\n");
     }
-    // Of folders with more than 64 names, only those are appended that are other than they were.
+    // Of a folder with more than 64 names, only the changed names are appended.
     for name in 0..200 {
         sandbox.write(&format!("large/{name}"), "a\n");
     }
     for name in 0..62 {
         sandbox.write(&format!("grows/{name}"), "a\n");
-        sandbox.write(&format!("goes/{name}"), "a\n");
+        sandbox.write(&format!("emptied/{name}"), "a\n");
     }
     for name in 0..66 {
         sandbox.write(&format!("shrinks/{name}"), "a\n");
@@ -201,15 +201,15 @@ fn what_a_scan_learns_is_appended_and_read_back() {
         sandbox.write(&format!("grows/new{round}"), "new\n");
         sandbox.remove(&format!("shrinks/{round}"));
         match round {
-            1 => sandbox.remove("goes"),
-            3 => (0..70).for_each(|name| sandbox.write(&format!("goes/{name}"), "again\n")),
+            1 => sandbox.remove("emptied"),
+            3 => (0..70).for_each(|name| sandbox.write(&format!("emptied/{name}"), "again\n")),
             _ => {}
         }
         settle();
         look_around(&mut sandbox.workspace).unwrap();
     }
     let file = || fs::metadata(sandbox.workspace.index_file()).unwrap();
-    assert_eq!(file().ino(), inode, "it was written anew");
+    assert_eq!(file().ino(), inode, "it was rewritten");
     assert!((1..140_000).contains(&(file().len() - first)), "{} bytes", file().len() - first);
     let index = loaded(&sandbox);
     let appended = all(&index);
@@ -222,7 +222,7 @@ fn what_a_scan_learns_is_appended_and_read_back() {
 }
 
 #[test]
-fn of_two_that_learn_at_once_only_the_first_is_heard() {
+fn of_two_concurrent_saves_of_the_index_the_first_wins() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a", "a\n");
     sandbox.write("d/b", "b\n");
@@ -237,11 +237,11 @@ fn of_two_that_learn_at_once_only_the_first_is_heard() {
     assert_eq!(all(&loaded(&sandbox)), all(&one));
     other.folder_mut(b"d").repository = true;
     other.save(&file).unwrap();
-    assert_eq!(all(&loaded(&sandbox)), all(&other), "the next time it is written as a whole");
+    assert_eq!(all(&loaded(&sandbox)), all(&other), "the next save rewrites the whole file");
 }
 
 #[test]
-fn a_handle_that_stays_takes_what_others_have_learned() {
+fn an_open_handle_uses_the_scans_of_others() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a", "a\n");
     settle();
@@ -254,5 +254,5 @@ fn a_handle_that_stays_takes_what_others_have_learned() {
     assert_eq!((seen.changes, seen.stats.read), (0, 0), "nothing is read twice");
     fs::remove_file(sandbox.workspace.index_file()).unwrap();
     let seen = look_around(&mut sandbox.workspace).unwrap().recorded;
-    assert_eq!((seen.changes, seen.stats.read), (0, 2), "without it everything is");
+    assert_eq!((seen.changes, seen.stats.read), (0, 2), "without an index everything is read");
 }

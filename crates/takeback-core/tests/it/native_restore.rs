@@ -1,11 +1,11 @@
-//! A rewind in whose middle the agent restores its own copies: whatever that does, the files, the
-//! receipt and the log are those of a rewind without it, and an undo brings back every byte.
+//! A rewind that runs the agent's own restore: whatever that does, the files, the receipt and the log
+//! are those of a rewind without it, and an undo restores every byte.
 
 mod random;
 mod refusals;
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use takeback_core::rewind::{
@@ -14,29 +14,29 @@ use takeback_core::rewind::{
 use takeback_store::{Author, Entry, PointId, Seq, WorkPath};
 use takeback_testkit::{Sandbox, path};
 
-use crate::shown::{assert_consistent, said};
+use crate::text::{assert_consistent, report};
 
-/// What the agent's restore does in the folder that is protected.
-type Does = dyn Fn(&Path) -> Result<(), String>;
+/// What the agent's restore does in the protected folder.
+type Restore = dyn Fn(&Path) -> Result<(), String>;
 
 fn to(point: PointId) -> RewindRequest {
     RewindRequest::new(Target::Point(point))
 }
 
-fn helped(
+fn rewind_with_restore(
     sandbox: &mut Sandbox,
     request: &RewindRequest,
     names: &[&str],
-    does: &Does,
+    restore: &Restore,
 ) -> (Receipt, NativeOutcome) {
     let root = sandbox.root();
     let paths = names.iter().map(|name| path(name)).collect();
-    let mut run = || does(&root);
-    let mut helper = NativeRestore { paths, run: &mut run };
-    rewind_with(&mut sandbox.workspace, request, None, &mut helper).expect("the rewind runs")
+    let mut run = || restore(&root);
+    let mut native = NativeRestore { paths, run: &mut run };
+    rewind_with(&mut sandbox.workspace, request, None, &mut native).expect("the rewind runs")
 }
 
-/// What a rewind appended.
+/// The changes that a rewind appended to the log.
 fn appended(sandbox: &Sandbox, since: Seq) -> Vec<(WorkPath, Entry, Entry, Vec<Seq>)> {
     let changes = sandbox.workspace.store.changes_after(since).unwrap();
     let rewound =
@@ -44,13 +44,14 @@ fn appended(sandbox: &Sandbox, since: Seq) -> Vec<(WorkPath, Entry, Entry, Vec<S
     rewound.map(|change| (change.path, change.before, change.after, change.cancels)).collect()
 }
 
-/// Rewinds with the helper and without it, and compares all that can be seen. What the rewind says.
+/// Rewinds with the native restore and without it, and compares everything visible. The report.
 #[track_caller]
-fn no_difference(
+fn assert_no_difference(
+    name: &str,
     play: impl FnOnce(&mut Sandbox) -> PointId,
     names: &[&str],
-    does: &Does,
-    answer: &NativeOutcome,
+    restore: &Restore,
+    outcome: &NativeOutcome,
 ) -> Vec<String> {
     let mut sandbox = Sandbox::new();
     let point = play(&mut sandbox);
@@ -61,20 +62,20 @@ fn no_difference(
     let mut alone = frozen.thaw();
     let expected = alone.rewind_to(point);
     let mut sandbox = frozen.thaw();
-    let (receipt, helped) = helped(&mut sandbox, &to(point), names, does);
-    assert_eq!(&helped, answer);
-    assert_eq!(said(&receipt), said(&expected));
-    assert_eq!(sandbox.tree(), alone.tree());
-    assert_eq!(appended(&sandbox, since), appended(&alone, since));
-    assert!(!sandbox.exists(".takeback"), "nothing is left of it");
+    let (receipt, native) = rewind_with_restore(&mut sandbox, &to(point), names, restore);
+    assert_eq!(&native, outcome, "{name}");
+    assert_eq!(report(&receipt), report(&expected), "{name}");
+    assert_eq!(sandbox.tree(), alone.tree(), "{name}");
+    assert_eq!(appended(&sandbox, since), appended(&alone, since), "{name}");
+    assert!(!sandbox.exists(".takeback"), "{name}: nothing is left of the rewind");
     assert_consistent(&sandbox);
 
     sandbox.undo();
-    assert_eq!(sandbox.tree(), before);
+    assert_eq!(sandbox.tree(), before, "{name}, undone");
     sandbox.redo();
-    assert_eq!(sandbox.tree(), alone.tree());
+    assert_eq!(sandbox.tree(), alone.tree(), "{name}, redone");
     assert_consistent(&sandbox);
-    said(&receipt)
+    report(&receipt)
 }
 
 fn write(root: &Path, name: &str, text: &str) {
@@ -91,331 +92,291 @@ fn one_edit(sandbox: &mut Sandbox) -> PointId {
     point
 }
 
-// --- what such a helper gets right ---------------------------------------------------------------
-
-#[test]
-fn a_helper_that_restores_what_it_should() {
-    let lines = no_difference(
-        |sandbox| {
-            let point = one_edit(sandbox);
-            sandbox.agent_writes("s", "new/made.txt", "made\n");
-            point
-        },
-        &["a.txt", "new/made.txt"],
-        &|root| {
-            write(root, "a.txt", "one\n");
-            // The folder stays.
-            fs::remove_file(root.join("new/made.txt")).unwrap();
-            Ok(())
-        },
-        &NativeOutcome::Ran,
-    );
-    assert_eq!(lines, ["success", "restored a.txt", "deleted new", "deleted new/made.txt"]);
-}
-
-// --- what it gets wrong --------------------------------------------------------------------------
-
-#[test]
-fn changes_of_a_shell_or_a_subagent_that_it_does_not_know() {
-    let lines = no_difference(
-        |sandbox| {
-            sandbox.write("b.txt", "one\n");
-            sandbox.write("c.txt", "one\n");
-            let point = one_edit(sandbox);
-            sandbox.agent_runs("s", "sed -i; rm; mv", |sandbox| {
-                sandbox.write("b.txt", "two\n");
-                sandbox.remove("c.txt");
-                sandbox.write("d.txt", "new\n");
-            });
-            point
-        },
-        &["a.txt"],
-        &|root| {
-            write(root, "a.txt", "one\n");
-            Ok(())
-        },
-        &NativeOutcome::Ran,
-    );
-    assert_eq!(
-        lines,
-        ["success", "restored a.txt", "restored b.txt", "restored c.txt", "deleted d.txt"]
-    );
+/// A native restore that makes no difference to the rewind.
+struct Row {
+    name: &'static str,
+    play: fn(&mut Sandbox) -> PointId,
+    /// The paths that it names.
+    names: &'static [&'static str],
+    restore: fn(&Path),
+    /// The whole report, unless it is empty.
+    report: &'static [&'static str],
 }
 
 #[test]
-fn a_file_that_a_shell_made_and_the_agent_edited_later() {
-    let lines = no_difference(
-        |sandbox| {
-            sandbox.start("s");
-            let point = sandbox.prompt("s", "go");
-            sandbox.agent_runs("s", "echo", |sandbox| sandbox.write("a.txt", "shell\n"));
-            sandbox.prompt("s", "go on");
-            sandbox.agent_writes("s", "a.txt", "edited\n");
-            point
-        },
-        &["a.txt"],
-        &|root| {
-            write(root, "a.txt", "shell\n");
+fn a_native_restore_makes_no_difference() {
+    for Row { name, play, names, restore, report } in rows() {
+        let restore = move |root: &Path| {
+            restore(root);
             Ok(())
-        },
-        &NativeOutcome::Ran,
-    );
-    assert_eq!(lines, ["success", "deleted a.txt"]);
-}
-
-#[test]
-fn the_version_of_a_later_prompt() {
-    no_difference(
-        |sandbox| {
-            sandbox.write("a.txt", "one\n");
-            sandbox.write("b.txt", "b one\n");
-            sandbox.start("s");
-            let point = sandbox.prompt("s", "go");
-            sandbox.agent_writes("s", "b.txt", "b two\n");
-            sandbox.write("a.txt", "mine\n");
-            sandbox.prompt("s", "go on");
-            sandbox.agent_writes("s", "a.txt", "agent\n");
-            sandbox.agent_writes("s", "b.txt", "b three\n");
-            point
-        },
-        &["a.txt", "b.txt"],
-        &|root| {
-            write(root, "a.txt", "mine\n");
-            write(root, "b.txt", "b two\n");
-            Ok(())
-        },
-        &NativeOutcome::Ran,
-    );
-}
-
-#[test]
-fn a_persons_edit_that_it_overwrites() {
-    for mine in ["one\nmine\n", "two\nmine\n", "something else\n"] {
-        no_difference(
-            |sandbox| {
-                let point = one_edit(sandbox);
-                sandbox.write("a.txt", mine);
-                sandbox.agent_writes("s", "b.txt", "b\n");
-                point
-            },
-            &["a.txt", "b.txt"],
-            &|root| {
-                write(root, "a.txt", "one\n");
-                fs::remove_file(root.join("b.txt")).unwrap();
-                Ok(())
-            },
-            &NativeOutcome::Ran,
-        );
+        };
+        let lines = assert_no_difference(name, play, names, &restore, &NativeOutcome::Ran);
+        assert!(report.is_empty() || lines == report, "{name}: {lines:?}");
     }
 }
 
-/// Nothing of the plan is there: only the helper thinks so.
-#[test]
-fn a_persons_file_that_is_in_no_plan() {
-    let lines = no_difference(
-        |sandbox| {
-            sandbox.write("mine.txt", "mine\n");
-            let point = one_edit(sandbox);
-            sandbox.write("mine.txt", "mine, later\n");
-            point
+fn rows() -> Vec<Row> {
+    vec![
+        Row {
+            name: "a correct restore that leaves a folder",
+            play: |s| {
+                let point = one_edit(s);
+                s.agent_writes("s", "new/made.txt", "made\n");
+                point
+            },
+            names: &["a.txt", "new/made.txt"],
+            restore: |root| {
+                write(root, "a.txt", "one\n");
+                fs::remove_file(root.join("new/made.txt")).unwrap();
+            },
+            report: &["success", "restored a.txt", "deleted new", "deleted new/made.txt"],
         },
-        &["a.txt", "mine.txt", "never/was.txt"],
-        &|root| {
-            write(root, "mine.txt", "mine\n");
-            write(root, "never/was.txt", "one\n");
-            Ok(())
+        Row {
+            name: "changes of a shell or a subagent that it does not know",
+            play: |s| {
+                s.write("b.txt", "one\n");
+                s.write("c.txt", "one\n");
+                let point = one_edit(s);
+                s.agent_runs("s", "sed -i; rm; mv", |s| {
+                    s.write("b.txt", "two\n");
+                    s.remove("c.txt");
+                    s.write("d.txt", "new\n");
+                });
+                point
+            },
+            names: &["a.txt"],
+            restore: |root| write(root, "a.txt", "one\n"),
+            report: &[
+                "success",
+                "restored a.txt",
+                "restored b.txt",
+                "restored c.txt",
+                "deleted d.txt",
+            ],
         },
-        &NativeOutcome::Ran,
-    );
-    assert_eq!(lines, ["success", "restored a.txt"]);
+        Row {
+            name: "a file that a shell made and the agent edited later",
+            play: |s| {
+                s.start("s");
+                let point = s.prompt("s", "go");
+                s.agent_runs("s", "echo", |s| s.write("a.txt", "shell\n"));
+                s.prompt("s", "go on");
+                s.agent_writes("s", "a.txt", "edited\n");
+                point
+            },
+            names: &["a.txt"],
+            restore: |root| write(root, "a.txt", "shell\n"),
+            report: &["success", "deleted a.txt"],
+        },
+        Row {
+            name: "the version of a later prompt",
+            play: |s| {
+                s.write("a.txt", "one\n");
+                s.write("b.txt", "b one\n");
+                s.start("s");
+                let point = s.prompt("s", "go");
+                s.agent_writes("s", "b.txt", "b two\n");
+                s.write("a.txt", "mine\n");
+                s.prompt("s", "go on");
+                s.agent_writes("s", "a.txt", "agent\n");
+                s.agent_writes("s", "b.txt", "b three\n");
+                point
+            },
+            names: &["a.txt", "b.txt"],
+            restore: |root| {
+                write(root, "a.txt", "mine\n");
+                write(root, "b.txt", "b two\n");
+            },
+            report: &[],
+        },
+        Row {
+            name: "a user's file that is in no plan",
+            play: |s| {
+                s.write("mine.txt", "mine\n");
+                let point = one_edit(s);
+                s.write("mine.txt", "mine, later\n");
+                point
+            },
+            names: &["a.txt", "mine.txt", "never/was.txt"],
+            restore: |root| {
+                write(root, "mine.txt", "mine\n");
+                write(root, "never/was.txt", "one\n");
+            },
+            report: &["success", "restored a.txt"],
+        },
+        Row {
+            name: "a file of the agent's that a user continued",
+            play: |s| {
+                let point = one_edit(s);
+                s.agent_writes("s", "made.txt", "made\n");
+                s.turn_end("s");
+                s.write("made.txt", "made\nand mine\n");
+                point
+            },
+            names: &["a.txt", "made.txt"],
+            restore: |root| fs::remove_file(root.join("made.txt")).unwrap(),
+            report: &[
+                "not all",
+                "restored a.txt",
+                "conflict made.txt: the agent made it, and it was changed since",
+            ],
+        },
+        Row {
+            name: "a file and a folder that a user deleted",
+            play: |s| {
+                s.write("sub/deep/b.txt", "one\n");
+                let point = one_edit(s);
+                s.agent_writes("s", "sub/deep/b.txt", "two\n");
+                s.turn_end("s");
+                s.remove("sub");
+                point
+            },
+            names: &["a.txt", "sub/deep/b.txt"],
+            restore: |root| write(root, "sub/deep/b.txt", "two\n"),
+            report: &[],
+        },
+        Row {
+            name: "an edit of another session",
+            play: |s| {
+                let point = one_edit(s);
+                s.start("other");
+                s.prompt("other", "go");
+                s.agent_writes("other", "a.txt", "other\n");
+                s.turn_end("other");
+                s.agent_writes("s", "b.txt", "b\n");
+                point
+            },
+            names: &["a.txt"],
+            restore: |root| write(root, "a.txt", "one\n"),
+            report: &[],
+        },
+        Row {
+            name: "modes that it sets",
+            play: |s| {
+                s.write("run.sh", "#!/bin/sh\n");
+                s.write("sub/b.txt", "one\n");
+                let point = one_edit(s);
+                s.agent_writes("s", "run.sh", "#!/bin/bash\n");
+                s.agent_writes("s", "sub/b.txt", "two\n");
+                s.turn_end("s");
+                s.set_mode("run.sh", 0o755);
+                point
+            },
+            names: &["a.txt", "run.sh", "sub/b.txt"],
+            restore: |root| {
+                for (name, mode) in [("a.txt", 0o600), ("run.sh", 0o644), ("sub", 0o700)] {
+                    fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode)).unwrap();
+                }
+            },
+            report: &[],
+        },
+        Row {
+            name: "a folder that it leaves and one that it removes",
+            play: |s| {
+                s.write("keep/mine.txt", "mine\n");
+                let point = one_edit(s);
+                s.agent_writes("s", "made/deep/x.txt", "x\n");
+                s.turn_end("s");
+                s.remove("made");
+                point
+            },
+            names: &["a.txt", "made/deep/x.txt", "keep/mine.txt"],
+            restore: |root| {
+                write(root, "made/deep/x.txt", "x\n");
+                fs::remove_dir_all(root.join("keep")).unwrap();
+            },
+            report: &[],
+        },
+        Row {
+            name: "a folder in place of a file and a file in place of a folder",
+            play: |s| {
+                s.write("sub/b.txt", "one\n");
+                let point = one_edit(s);
+                s.agent_writes("s", "sub/b.txt", "two\n");
+                point
+            },
+            names: &["a.txt", "sub/b.txt"],
+            restore: |root| {
+                fs::remove_file(root.join("a.txt")).unwrap();
+                fs::create_dir(root.join("a.txt")).unwrap();
+                fs::remove_dir_all(root.join("sub")).unwrap();
+                write(root, "sub", "one\n");
+            },
+            report: &[],
+        },
+        Row {
+            // It is unlocked to revert the restore, too.
+            name: "a locked folder",
+            play: |s| {
+                s.write("locked/b.txt", "one\n");
+                let point = one_edit(s);
+                s.agent_writes("s", "locked/b.txt", "two\n");
+                s.turn_end("s");
+                s.set_mode("locked", 0o555);
+                point
+            },
+            names: &["locked/b.txt"],
+            restore: |root| write(root, "locked/b.txt", ""),
+            report: &[],
+        },
+    ]
 }
 
 #[test]
-fn a_file_of_the_agents_that_a_person_went_on_with() {
-    let lines = no_difference(
-        |sandbox| {
+fn an_overwritten_user_edit_makes_no_difference() {
+    for mine in ["one\nmine\n", "two\nmine\n", "something else\n"] {
+        let play = |sandbox: &mut Sandbox| {
             let point = one_edit(sandbox);
-            sandbox.agent_writes("s", "made.txt", "made\n");
-            sandbox.turn_end("s");
-            sandbox.write("made.txt", "made\nand mine\n");
-            point
-        },
-        &["a.txt", "made.txt"],
-        &|root| {
-            fs::remove_file(root.join("made.txt")).unwrap();
-            Ok(())
-        },
-        &NativeOutcome::Ran,
-    );
-    assert!(lines.iter().any(|line| line.starts_with("conflict made.txt")), "{lines:?}");
-}
-
-#[test]
-fn a_file_and_a_folder_that_a_person_deleted() {
-    no_difference(
-        |sandbox| {
-            sandbox.write("sub/deep/b.txt", "one\n");
-            let point = one_edit(sandbox);
-            sandbox.agent_writes("s", "sub/deep/b.txt", "two\n");
-            sandbox.turn_end("s");
-            sandbox.remove("sub");
-            point
-        },
-        &["a.txt", "sub/deep/b.txt"],
-        &|root| {
-            write(root, "sub/deep/b.txt", "two\n");
-            Ok(())
-        },
-        &NativeOutcome::Ran,
-    );
-}
-
-#[test]
-fn an_edit_of_another_session() {
-    no_difference(
-        |sandbox| {
-            let point = one_edit(sandbox);
-            sandbox.start("other");
-            sandbox.prompt("other", "go");
-            sandbox.agent_writes("other", "a.txt", "other\n");
-            sandbox.turn_end("other");
+            sandbox.write("a.txt", mine);
             sandbox.agent_writes("s", "b.txt", "b\n");
             point
-        },
-        &["a.txt"],
-        &|root| {
+        };
+        let restore = |root: &Path| {
             write(root, "a.txt", "one\n");
+            fs::remove_file(root.join("b.txt")).unwrap();
             Ok(())
-        },
-        &NativeOutcome::Ran,
-    );
+        };
+        let names = ["a.txt", "b.txt"];
+        assert_no_difference(mine, play, &names, &restore, &NativeOutcome::Ran);
+    }
 }
 
 #[test]
-fn a_missing_copy_and_an_honest_failure() {
+fn an_incomplete_and_a_failed_restore_make_no_difference() {
     let play = |sandbox: &mut Sandbox| {
         sandbox.write("b.txt", "one\n");
         let point = one_edit(sandbox);
         sandbox.agent_writes("s", "b.txt", "two\n");
         point
     };
-    let half = |root: &Path| {
-        write(root, "a.txt", "one\n");
-        Ok(())
-    };
-    no_difference(play, &["a.txt", "b.txt"], &half, &NativeOutcome::Ran);
-    let fails = |root: &Path| {
-        write(root, "a.txt", "");
-        Err("No file checkpoint found".to_owned())
-    };
-    let failed = NativeOutcome::Failed("No file checkpoint found".to_owned());
-    no_difference(play, &["a.txt", "b.txt"], &fails, &failed);
+    let error = || "No file checkpoint found".to_owned();
+    for (text, answer, outcome) in
+        [("one\n", Ok(()), NativeOutcome::Ran), ("", Err(error()), NativeOutcome::Failed(error()))]
+    {
+        let restore = move |root: &Path| {
+            write(root, "a.txt", text);
+            answer.clone()
+        };
+        assert_no_difference(text, play, &["a.txt", "b.txt"], &restore, &outcome);
+    }
 }
 
-#[test]
-fn modes_that_it_sets() {
-    use std::os::unix::fs::PermissionsExt as _;
-    no_difference(
-        |sandbox| {
-            sandbox.write("run.sh", "#!/bin/sh\n");
-            sandbox.write("sub/b.txt", "one\n");
-            let point = one_edit(sandbox);
-            sandbox.agent_writes("s", "run.sh", "#!/bin/bash\n");
-            sandbox.agent_writes("s", "sub/b.txt", "two\n");
-            sandbox.turn_end("s");
-            sandbox.set_mode("run.sh", 0o755);
-            point
-        },
-        &["a.txt", "run.sh", "sub/b.txt"],
-        &|root| {
-            for (name, mode) in [("a.txt", 0o600), ("run.sh", 0o644), ("sub", 0o700)] {
-                fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode)).unwrap();
-            }
-            Ok(())
-        },
-        &NativeOutcome::Ran,
-    );
-}
+// --- unknown contents are kept -------------------------------------------------------------------
 
+/// A damaged copy, or a save at the same moment: it is moved, not deleted.
 #[test]
-fn folders_that_it_leaves_and_folders_that_it_removes() {
-    no_difference(
-        |sandbox| {
-            sandbox.write("keep/mine.txt", "mine\n");
-            let point = one_edit(sandbox);
-            sandbox.agent_writes("s", "made/deep/x.txt", "x\n");
-            sandbox.turn_end("s");
-            sandbox.remove("made");
-            point
-        },
-        &["a.txt", "made/deep/x.txt", "keep/mine.txt"],
-        &|root| {
-            write(root, "made/deep/x.txt", "x\n");
-            fs::remove_dir_all(root.join("keep")).unwrap();
-            Ok(())
-        },
-        &NativeOutcome::Ran,
-    );
-}
-
-#[test]
-fn a_folder_in_place_of_a_file_and_a_file_in_place_of_a_folder() {
-    no_difference(
-        |sandbox| {
-            sandbox.write("sub/b.txt", "one\n");
-            let point = one_edit(sandbox);
-            sandbox.agent_writes("s", "sub/b.txt", "two\n");
-            point
-        },
-        &["a.txt", "sub/b.txt"],
-        &|root| {
-            fs::remove_file(root.join("a.txt")).unwrap();
-            fs::create_dir(root.join("a.txt")).unwrap();
-            fs::remove_dir_all(root.join("sub")).unwrap();
-            write(root, "sub", "one\n");
-            Ok(())
-        },
-        &NativeOutcome::Ran,
-    );
-}
-
-/// A folder that its owner may not write to is opened for putting back, too.
-#[test]
-fn a_locked_folder() {
-    no_difference(
-        |sandbox| {
-            sandbox.write("locked/b.txt", "one\n");
-            let point = one_edit(sandbox);
-            sandbox.agent_writes("s", "locked/b.txt", "two\n");
-            sandbox.turn_end("s");
-            sandbox.set_mode("locked", 0o555);
-            point
-        },
-        &["locked/b.txt"],
-        &|root| {
-            write(root, "locked/b.txt", "");
-            Ok(())
-        },
-        &NativeOutcome::Ran,
-    );
-}
-
-// --- what nobody knows is kept -------------------------------------------------------------------
-
-/// A damaged copy, or what somebody saved just then: it goes from its place, but not for good.
-#[test]
-fn bytes_that_nobody_has_are_put_aside() {
+fn unknown_contents_are_put_aside() {
     let mut sandbox = Sandbox::new();
     let point = one_edit(&mut sandbox);
     let before = sandbox.tree();
-    let (receipt, helped) = helped(&mut sandbox, &to(point), &["a.txt"], &|root| {
+    let (receipt, native) = rewind_with_restore(&mut sandbox, &to(point), &["a.txt"], &|root| {
         write(root, "a.txt", "damaged\n");
         Ok(())
     });
-    assert_eq!(helped, NativeOutcome::Ran);
+    assert_eq!(native, NativeOutcome::Ran);
     let stage = format!(".takeback/stage-{}/new-1", receipt.rewind.unwrap());
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         [
             "success".to_owned(),
             "restored a.txt".to_owned(),
@@ -430,33 +391,33 @@ fn bytes_that_nobody_has_are_put_aside() {
 }
 
 #[test]
-fn a_link_that_it_makes_is_put_aside_and_not_followed() {
+fn a_new_link_is_put_aside_and_not_followed() {
     let mut sandbox = Sandbox::new();
     let point = one_edit(&mut sandbox);
     sandbox.write("mine.txt", "mine\n");
-    let (receipt, _) = helped(&mut sandbox, &to(point), &["a.txt"], &|root| {
+    let (receipt, _) = rewind_with_restore(&mut sandbox, &to(point), &["a.txt"], &|root| {
         fs::remove_file(root.join("a.txt")).unwrap();
         symlink("mine.txt", root.join("a.txt")).unwrap();
         Ok(())
     });
-    assert_eq!(said(&receipt)[..2], ["success", "restored a.txt"]);
+    assert_eq!(report(&receipt)[..2], ["success", "restored a.txt"]);
     assert_eq!(receipt.notes.len(), 1);
     assert_eq!(sandbox.read("a.txt"), "one\n");
     assert_eq!(sandbox.read("mine.txt"), "mine\n");
 }
 
-/// What it did not name is somebody's save, as ever.
+/// The restore must not write to it, so the change counts as a save.
 #[test]
-fn a_path_that_it_did_not_name() {
+fn a_path_that_the_restore_did_not_name_counts_as_a_save() {
     let mut sandbox = Sandbox::new();
     let point = one_edit(&mut sandbox);
     sandbox.agent_writes("s", "b.txt", "b\n");
-    let (receipt, _) = helped(&mut sandbox, &to(point), &["a.txt"], &|root| {
+    let (receipt, _) = rewind_with_restore(&mut sandbox, &to(point), &["a.txt"], &|root| {
         write(root, "b.txt", "saved\n");
         Ok(())
     });
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         ["not all", "restored a.txt", "conflict b.txt: it was changed while the rewind ran"]
     );
     assert_eq!(sandbox.read("b.txt"), "saved\n");

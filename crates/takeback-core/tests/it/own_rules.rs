@@ -1,4 +1,4 @@
-//! Rules that a call wrote do not hide its files: they are taken back, or listed as left.
+//! Ignore rules that an agent wrote do not hide its files: they are taken back or listed.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use takeback_store::{Entry, NotCapturedReason, PointId};
 use takeback_testkit::{Sandbox, path};
 
 use crate::recording::settle;
-use crate::shown::{history, said, who};
+use crate::text::{authors, history, report};
 
 const STAGE: &str = ".takeback/stage-00000000000000aa";
 const DERIVED: &str = "build output, not recorded";
@@ -26,7 +26,7 @@ fn project(files: &[(&str, &str)]) -> (Sandbox, PointId) {
 
 /// How the agent writes its files.
 #[derive(Debug, Clone, Copy)]
-enum With {
+enum Method {
     /// All in one command.
     OneShell,
     /// A command for the first, and one for the others.
@@ -37,47 +37,49 @@ enum With {
     Edits,
 }
 
-const ALL: [With; 4] = [With::OneShell, With::TwoShells, With::EditAndShell, With::Edits];
+const ALL: [Method; 4] = [Method::OneShell, Method::TwoShells, Method::EditAndShell, Method::Edits];
 
-fn agent_makes(sandbox: &mut Sandbox, with: With, files: &[(&str, &str)]) {
+fn agent_makes(sandbox: &mut Sandbox, method: Method, files: &[(&str, &str)]) {
     let put = |sandbox: &Sandbox, files: &[(&str, &str)]| {
         files.iter().for_each(|(path, text)| sandbox.write(path, text));
     };
     let (first, rest) = files.split_at(1);
-    match with {
-        With::OneShell => sandbox.agent_runs("s", "make all", |sandbox| put(sandbox, files)),
-        With::TwoShells => {
+    match method {
+        Method::OneShell => sandbox.agent_runs("s", "make all", |sandbox| put(sandbox, files)),
+        Method::TwoShells => {
             sandbox.agent_runs("s", "make one", |sandbox| put(sandbox, first));
             sandbox.agent_runs("s", "make rest", |sandbox| put(sandbox, rest));
         }
-        With::EditAndShell => {
+        Method::EditAndShell => {
             sandbox.agent_writes("s", first[0].0, first[0].1);
             sandbox.agent_runs("s", "make rest", |sandbox| put(sandbox, rest));
         }
-        With::Edits => files.iter().for_each(|(path, text)| sandbox.agent_writes("s", path, text)),
+        Method::Edits => {
+            files.iter().for_each(|(path, text)| sandbox.agent_writes("s", path, text));
+        }
     }
 }
 
 /// An agent makes these files in an empty project and a rewind takes them back, an undo brings
 /// all of them back byte for byte, and a redo takes them back again.
-fn is_taken_back(with: With, files: &[(&str, &str)]) {
+fn assert_taken_back(method: Method, files: &[(&str, &str)]) {
     let (mut sandbox, point) = project(&[]);
     let before = sandbox.tree();
-    agent_makes(&mut sandbox, with, files);
+    agent_makes(&mut sandbox, method, files);
     sandbox.turn_end("s");
     let made = sandbox.tree();
     for _ in 0..2 {
         let receipt = sandbox.rewind_to(point);
-        assert!(receipt.success, "{with:?} {files:?}: {receipt:?}");
-        assert_eq!(sandbox.tree(), before, "{with:?} {files:?}");
+        assert!(receipt.success, "{method:?} {files:?}: {receipt:?}");
+        assert_eq!(sandbox.tree(), before, "{method:?} {files:?}");
         for (path, _) in files {
-            assert!(!sandbox.exists(path), "{with:?}: {path}");
+            assert!(!sandbox.exists(path), "{method:?}: {path}");
         }
         let undone = sandbox.undo();
-        assert!(undone.success, "{with:?} {files:?}: {undone:?}");
-        assert_eq!(sandbox.tree(), made, "{with:?} {files:?}");
+        assert!(undone.success, "{method:?} {files:?}: {undone:?}");
+        assert_eq!(sandbox.tree(), made, "{method:?} {files:?}");
         for (path, text) in files {
-            assert_eq!(sandbox.read(path), *text, "{with:?}: {path}");
+            assert_eq!(sandbox.read(path), *text, "{method:?}: {path}");
         }
     }
 }
@@ -94,42 +96,33 @@ fn lines<const N: usize>(notes: [(&str, &str); N]) -> Vec<(String, String)> {
 // --- rules --------------------------------------------------------------------------------------
 
 #[test]
-fn what_a_takebackignore_of_the_agents_names_is_taken_back() {
-    for with in ALL {
-        is_taken_back(
-            with,
-            &[(".takebackignore", "evil/\n*.iso\n"), ("evil/deep/x", "x\n"), ("disk.iso", "d\n")],
-        );
+fn files_hidden_by_the_agents_own_rules_are_taken_back() {
+    let rows: [&[(&str, &str)]; 7] = [
+        &[(".takebackignore", "evil/\n*.iso\n"), ("evil/deep/x", "x\n"), ("disk.iso", "d\n")],
+        &[(".gitignore", "evil/\n*.log\n"), ("evil/deep/x", "x\n"), ("a.log", "l\n")],
+        &[("new/.gitignore", "*\n"), ("new/deep/x", "x\n"), ("new/y", "y\n")],
+        &[("new/.takebackignore", "*\n"), ("new/deep/x", "x\n")],
+        // Files in Takeback's own folder are not hidden either.
+        &[(".takeback/notes.txt", "n\n"), (".takeback/deep/x", "x\n")],
+        &[(".takeback/stage-x/evil.txt", "e\n"), (".takeback/y", "y\n")],
+        &[("src/.takeback-stage-x/evil.txt", "e\n"), ("src/y", "y\n")],
+    ];
+    for files in rows {
+        for method in ALL {
+            assert_taken_back(method, files);
+        }
     }
 }
 
 #[test]
-fn what_a_gitignore_of_the_agents_names_is_taken_back() {
-    for with in ALL {
-        is_taken_back(
-            with,
-            &[(".gitignore", "evil/\n*.log\n"), ("evil/deep/x", "x\n"), ("a.log", "l\n")],
-        );
-    }
-}
-
-#[test]
-fn what_rules_in_a_new_folder_name_is_taken_back() {
-    for with in ALL {
-        is_taken_back(with, &[("new/.gitignore", "*\n"), ("new/deep/x", "x\n"), ("new/y", "y\n")]);
-        is_taken_back(with, &[("new/.takebackignore", "*\n"), ("new/deep/x", "x\n")]);
-    }
-}
-
-#[test]
-fn what_the_rules_of_a_repository_name_that_a_command_wrote_is_taken_back() {
+fn files_hidden_by_the_agents_repository_rules_are_taken_back() {
     let (mut sandbox, point) = project(&[(".git/HEAD", "ref: refs/heads/main\n")]);
     sandbox.agent_runs("s", "echo evil >> .git/info/exclude", |sandbox| {
         sandbox.write(".git/info/exclude", "evil/\n");
         sandbox.write("evil/x", "x\n");
     });
     sandbox.turn_end("s");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "deleted evil", "deleted evil/x"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "deleted evil", "deleted evil/x"]);
 }
 
 /// An ignored file larger than one that is kept for being small.
@@ -142,7 +135,10 @@ fn a_large_file_that_the_agent_ignores_is_taken_back() {
         sandbox.write("a.bin", "12345");
     });
     sandbox.turn_end("s");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "deleted .gitignore", "deleted a.bin"]);
+    assert_eq!(
+        report(&sandbox.rewind_to(point)),
+        ["success", "deleted .gitignore", "deleted a.bin"]
+    );
 }
 
 #[test]
@@ -165,7 +161,7 @@ fn rules_of_one_turn_do_not_hide_files_of_the_next() {
 }
 
 #[test]
-fn rules_that_the_agent_added_to_do_not_hide_and_the_others_do() {
+fn only_rules_added_by_the_agent_stop_hiding_files() {
     let (mut sandbox, point) = project(&[(".takebackignore", "dist/\n"), ("dist/old", "o\n")]);
     sandbox.agent_runs("s", "make", |sandbox| {
         sandbox.write(".takebackignore", "dist/\nevil/\n");
@@ -175,7 +171,7 @@ fn rules_that_the_agent_added_to_do_not_hide_and_the_others_do() {
     });
     sandbox.turn_end("s");
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         [
             "success",
             "restored .takebackignore",
@@ -189,13 +185,13 @@ fn rules_that_the_agent_added_to_do_not_hide_and_the_others_do() {
 }
 
 #[test]
-fn a_persons_rules_keep_hiding() {
+fn a_users_rules_keep_hiding_files() {
     for rules in [".gitignore", ".takebackignore"] {
         let (mut sandbox, point) = project(&[(rules, "out/\n")]);
         sandbox.workspace.scope.ignored_folder_names = 0;
         sandbox.agent_runs("s", "make", |sandbox| sandbox.write("out/x", "x\n"));
         sandbox.turn_end("s");
-        assert_eq!(said(&sandbox.rewind_to(point)), ["success"], "{rules}");
+        assert_eq!(report(&sandbox.rewind_to(point)), ["success"], "{rules}");
         assert!(sandbox.exists("out/x"), "{rules}");
 
         // Written between two prompts, with what they hide.
@@ -204,14 +200,14 @@ fn a_persons_rules_keep_hiding() {
         let point = sandbox.prompt("s", "again");
         sandbox.agent_runs("s", "make", |sandbox| sandbox.write("mine/y", "y\n"));
         sandbox.turn_end("s");
-        assert_eq!(said(&sandbox.rewind_to(point)), ["success"], "{rules}");
+        assert_eq!(report(&sandbox.rewind_to(point)), ["success"], "{rules}");
         let skipped = look_around(&mut sandbox.workspace).unwrap().skipped;
         assert!(skipped.iter().any(|(of, _)| *of == path("mine")), "{rules}: {skipped:?}");
     }
 }
 
 #[test]
-fn rules_that_a_person_edits_are_the_persons_from_then_on() {
+fn rules_edited_by_a_user_are_the_users() {
     let (mut sandbox, _) = project(&[]);
     sandbox.agent_writes("s", ".takebackignore", "evil/\n");
     sandbox.turn_end("s");
@@ -219,13 +215,13 @@ fn rules_that_a_person_edits_are_the_persons_from_then_on() {
     let point = sandbox.prompt("s", "more");
     sandbox.agent_runs("s", "make", |sandbox| sandbox.write("evil/x", "x\n"));
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, ".takebackignore"), ["s call-1 Edit named", "human"]);
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success"]);
+    assert_eq!(authors(&sandbox, ".takebackignore"), ["s call-1 Edit named", "human"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success"]);
     assert!(sandbox.exists("evil/x"));
 }
 
 #[test]
-fn rules_that_an_undo_brought_back_are_still_the_agents() {
+fn rules_restored_by_an_undo_are_still_the_agents() {
     let (mut sandbox, first) = project(&[]);
     sandbox.agent_writes("s", ".gitignore", "evil/\n");
     sandbox.turn_end("s");
@@ -234,18 +230,18 @@ fn rules_that_an_undo_brought_back_are_still_the_agents() {
     let point = sandbox.prompt("s", "more");
     sandbox.agent_runs("s", "make", |sandbox| sandbox.write("evil/x", "x\n"));
     sandbox.turn_end("s");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "deleted evil", "deleted evil/x"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "deleted evil", "deleted evil/x"]);
 }
 
 #[test]
-fn what_was_hidden_before_the_agent_touched_the_rules_is_not_taken_for_new() {
+fn files_hidden_before_an_agent_edited_the_rules_stay_hidden() {
     let (mut sandbox, point) = project(&[(".takebackignore", "out/\n"), ("out/mine", "m\n")]);
     sandbox.agent_runs("s", "make", |sandbox| {
         sandbox.write(".takebackignore", "out/\n# more\n");
         sandbox.write("out/x", "x\n");
     });
     sandbox.turn_end("s");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored .takebackignore"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored .takebackignore"]);
     assert_eq!(sandbox.read("out/mine"), "m\n");
 }
 
@@ -275,50 +271,50 @@ fn a_lost_index_changes_nothing() {
 // --- folders whose contents can be made again ---------------------------------------------------
 
 #[test]
-fn a_derived_folder_beside_the_agents_manifest_is_listed_as_left() {
-    for with in ALL {
+fn a_derived_folder_next_to_the_agents_manifest_is_listed() {
+    for method in ALL {
         let (mut sandbox, point) = project(&[]);
         agent_makes(
             &mut sandbox,
-            with,
+            method,
             &[("app/package.json", "{}"), ("app/node_modules/dep/index.js", "x\n")],
         );
         sandbox.turn_end("s");
         let receipt = sandbox.rewind_to(point);
-        if matches!(with, With::Edits) {
+        if matches!(method, Method::Edits) {
             assert!(receipt.success && !sandbox.exists("app"), "each file was named: {receipt:?}");
             continue;
         }
-        assert_eq!(left(&receipt), lines([("app/node_modules", DERIVED)]), "{with:?}");
-        assert!(!receipt.success, "{with:?}");
-        assert!(!sandbox.exists("app/package.json"), "{with:?}");
-        assert_eq!(sandbox.read("app/node_modules/dep/index.js"), "x\n", "{with:?}");
+        assert_eq!(left(&receipt), lines([("app/node_modules", DERIVED)]), "{method:?}");
+        assert!(!receipt.success, "{method:?}");
+        assert!(!sandbox.exists("app/package.json"), "{method:?}");
+        assert_eq!(sandbox.read("app/node_modules/dep/index.js"), "x\n", "{method:?}");
         let derived = Entry::NotCaptured { reason: NotCapturedReason::Derived };
         let changes: Vec<_> = history(&sandbox, "app/node_modules")
             .into_iter()
             .map(|change| (change.before, change.after))
             .collect();
-        assert_eq!(changes, [(Entry::Absent, derived)], "{with:?}");
+        assert_eq!(changes, [(Entry::Absent, derived)], "{method:?}");
         // What is in it changes, and nothing of it is recorded.
         sandbox.write("app/node_modules/more/index.js", "x\n");
         settle();
         for _ in 0..2 {
             let surveyed = look_around(&mut sandbox.workspace).unwrap();
-            assert_eq!(surveyed.recorded.changes, 0, "{with:?}");
+            assert_eq!(surveyed.recorded.changes, 0, "{method:?}");
             let skipped = [(path("app/node_modules"), OutReason::Derived)];
-            assert_eq!(surveyed.skipped, skipped, "{with:?}");
+            assert_eq!(surveyed.skipped, skipped, "{method:?}");
         }
         assert!(sandbox.undo().success);
-        assert_eq!(sandbox.read("app/package.json"), "{}", "{with:?}");
+        assert_eq!(sandbox.read("app/package.json"), "{}", "{method:?}");
         // Once it is gone there is nothing left to say.
         sandbox.remove("app/node_modules");
         let receipt = sandbox.rewind_to(point);
-        assert!(receipt.success && !sandbox.exists("app"), "{with:?}: {receipt:?}");
+        assert!(receipt.success && !sandbox.exists("app"), "{method:?}: {receipt:?}");
     }
 }
 
 #[test]
-fn a_derived_folder_that_only_the_agent_ignores_is_listed_as_left() {
+fn a_derived_folder_that_only_the_agent_ignores_is_listed() {
     let (mut sandbox, point) = project(&[]);
     sandbox.agent_runs("s", "make", |sandbox| {
         sandbox.write(".gitignore", "target/\n");
@@ -331,7 +327,7 @@ fn a_derived_folder_that_only_the_agent_ignores_is_listed_as_left() {
 }
 
 #[test]
-fn a_derived_folder_beside_a_manifest_from_before_is_nobodys_concern() {
+fn a_derived_folder_next_to_an_older_manifest_is_not_listed() {
     for files in [&[("package.json", "{}")][..], &[(".gitignore", "node_modules/\n")]] {
         let (mut sandbox, point) = project(files);
         sandbox.agent_runs("s", "npm install left-pad", |sandbox| {
@@ -347,7 +343,7 @@ fn a_derived_folder_beside_a_manifest_from_before_is_nobodys_concern() {
 }
 
 #[test]
-fn a_folder_with_very_many_names_that_only_the_agent_ignores_is_listed_as_left() {
+fn a_huge_folder_that_only_the_agent_ignores_is_listed() {
     let (mut sandbox, point) = project(&[]);
     sandbox.agent_runs("s", "make", |sandbox| {
         sandbox.write(".gitignore", "many/\nfew/\n");
@@ -369,16 +365,7 @@ fn a_folder_with_very_many_names_that_only_the_agent_ignores_is_listed_as_left()
 // --- Takeback's own folder ----------------------------------------------------------------------
 
 #[test]
-fn what_the_agent_puts_into_takebacks_own_folder_is_taken_back() {
-    for with in ALL {
-        is_taken_back(with, &[(".takeback/notes.txt", "n\n"), (".takeback/deep/x", "x\n")]);
-        is_taken_back(with, &[(".takeback/stage-x/evil.txt", "e\n"), (".takeback/y", "y\n")]);
-        is_taken_back(with, &[("src/.takeback-stage-x/evil.txt", "e\n"), ("src/y", "y\n")]);
-    }
-}
-
-#[test]
-fn takebacks_own_folder_that_the_agent_removes_comes_back() {
+fn a_removed_takeback_folder_is_restored() {
     for lose_index in [false, true] {
         let (mut sandbox, point) = project(&[(".takeback/settings.json", "{}")]);
         let call = sandbox.before_shell("s", "rm -r .takeback");
@@ -390,7 +377,11 @@ fn takebacks_own_folder_that_the_agent_removes_comes_back() {
         sandbox.after("s", &call);
         sandbox.turn_end("s");
         let receipt = sandbox.rewind_to(point);
-        assert_eq!(said(&receipt), ["success", "restored .takeback/settings.json"], "{lose_index}");
+        assert_eq!(
+            report(&receipt),
+            ["success", "restored .takeback/settings.json"],
+            "{lose_index}"
+        );
         assert_eq!(sandbox.read(".takeback/settings.json"), "{}");
         sandbox.undo();
         assert!(!sandbox.exists(".takeback"), "{lose_index}");
@@ -398,35 +389,35 @@ fn takebacks_own_folder_that_the_agent_removes_comes_back() {
 }
 
 #[test]
-fn what_the_agent_names_like_a_stage_is_listed_as_left() {
+fn a_folder_that_the_agent_names_like_a_stage_is_listed() {
     let outside = "src/.takeback-stage-00000000000000aa";
     for stage in [STAGE, outside] {
-        for with in ALL {
+        for method in ALL {
             let (mut sandbox, point) = project(&[("src/a", "a\n")]);
             let (one, two) = (format!("{stage}/evil.txt"), format!("{stage}/sub/more.txt"));
-            agent_makes(&mut sandbox, with, &[(&one, "e\n"), (&two, "m\n")]);
+            agent_makes(&mut sandbox, method, &[(&one, "e\n"), (&two, "m\n")]);
             sandbox.turn_end("s");
             let receipt = sandbox.rewind_to(point);
-            assert_eq!(left(&receipt), lines([(stage, RESERVED)]), "{with:?}");
-            assert!(!receipt.success, "{with:?}");
-            assert_eq!(sandbox.read(&two), "m\n", "{with:?}");
+            assert_eq!(left(&receipt), lines([(stage, RESERVED)]), "{method:?}");
+            assert!(!receipt.success, "{method:?}");
+            assert_eq!(sandbox.read(&two), "m\n", "{method:?}");
             sandbox.remove(stage);
             let receipt = sandbox.rewind_to(point);
-            assert!(receipt.success, "{with:?}: {receipt:?}");
+            assert!(receipt.success, "{method:?}: {receipt:?}");
         }
     }
 }
 
 /// Another Takeback's, or one that this one could not clear: it was there before the agent came.
 #[test]
-fn a_stage_from_before_is_nobodys_concern() {
+fn an_older_stage_is_not_listed() {
     let (mut sandbox, point) = project(&[(&format!("{STAGE}/new-0"), "saved meanwhile\n")]);
     sandbox.agent_runs("s", "make", |sandbox| {
         sandbox.write("b.txt", "b\n");
         sandbox.write(&format!("{STAGE}/new-1"), "n\n");
     });
     sandbox.turn_end("s");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "deleted b.txt"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "deleted b.txt"]);
     sandbox.remove(STAGE);
     settle();
     look_around(&mut sandbox.workspace).unwrap();

@@ -7,12 +7,12 @@ use takeback_store::{
 use takeback_testkit::Sandbox;
 
 #[derive(Debug, PartialEq)]
-enum Missed {
+enum LookupError {
     Name(PointNameError),
     Store(String),
 }
 
-impl From<StoreError> for Missed {
+impl From<StoreError> for LookupError {
     fn from(error: StoreError) -> Self {
         Self::Store(error.to_string())
     }
@@ -63,7 +63,7 @@ fn names(points: &[Point]) -> Vec<String> {
 }
 
 #[test]
-fn a_name_means_the_same_in_the_store_as_among_all_points() {
+fn a_store_finds_the_same_point_as_a_search_of_all_points() {
     let here = "imported-000000ab";
     let safety = Point { kind: PointKind::Safety, ..point(0xabcd_0000_0000_0003, None) };
     let own = vec![
@@ -110,8 +110,9 @@ fn a_name_means_the_same_in_the_store_as_among_all_points() {
         let points = store.points().unwrap();
         let time_of = |text: &str| text.parse().ok().map(Timestamp);
         for name in names(&points) {
-            let expected = find_point(&points, &name, &time_of).cloned().map_err(Missed::Name);
-            let found = find_stored_point(store, &name, &time_of, |error, _| Missed::Name(error));
+            let expected = find_point(&points, &name, &time_of).cloned().map_err(LookupError::Name);
+            let found =
+                find_stored_point(store, &name, &time_of, |error, _| LookupError::Name(error));
             assert_eq!(found, expected, "{name:?} of {} points", points.len());
         }
     }

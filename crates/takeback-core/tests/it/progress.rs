@@ -1,4 +1,4 @@
-//! Who watches is told when work begins, how far it is, and when it has ended.
+//! A progress callback learns when work begins, how far it is, and when it has ended.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex};
@@ -10,31 +10,34 @@ use takeback_testkit::Sandbox;
 
 use crate::recording::settle;
 
-type Told = Arc<Mutex<Vec<String>>>;
+type Messages = Arc<Mutex<Vec<String>>>;
 
-/// Tells what was counted, once it is dropped.
-struct Ends(Told, Work, Arc<Progress>);
+/// Adds a message with the counts when it is dropped.
+struct EndGuard(Messages, Work, Arc<Progress>);
 
-impl Drop for Ends {
+impl Drop for EndGuard {
     fn drop(&mut self) {
-        let Self(told, work, progress) = self;
+        let Self(messages, work, progress) = self;
         let (files, bytes, of) = (progress.files(), progress.bytes(), progress.of());
-        told.lock().expect("nobody panicked").push(format!("{work:?} {files}/{of} {bytes} B"));
+        messages
+            .lock()
+            .expect("the lock is not poisoned")
+            .push(format!("{work:?} {files}/{of} {bytes} B"));
     }
 }
 
-fn watched(sandbox: &mut Sandbox) -> Told {
-    let told = Told::default();
-    let tell = Arc::clone(&told);
+fn watched(sandbox: &mut Sandbox) -> Messages {
+    let messages = Messages::default();
+    let shared = Arc::clone(&messages);
     sandbox.workspace.ambient.watch = Some(Box::new(move |work, progress| -> Box<dyn Any> {
         assert_eq!((progress.files(), progress.bytes()), (0, 0), "nothing is done yet");
-        Box::new(Ends(Arc::clone(&tell), work, Arc::clone(progress)))
+        Box::new(EndGuard(Arc::clone(&shared), work, Arc::clone(progress)))
     }));
-    told
+    messages
 }
 
-fn take(told: &Told) -> Vec<String> {
-    std::mem::take(&mut told.lock().expect("nobody panicked"))
+fn take(messages: &Messages) -> Vec<String> {
+    std::mem::take(&mut messages.lock().expect("the lock is not poisoned"))
 }
 
 #[test]
@@ -45,13 +48,13 @@ fn a_scan_counts_files_and_the_bytes_it_keeps() {
     // Over 4 MiB: kept in chunks, and each byte counted once.
     sandbox.write("large", vec![7; 5 << 20]);
     settle();
-    let told = watched(&mut sandbox);
+    let messages = watched(&mut sandbox);
     look_around(&mut sandbox.workspace).expect("it is scanned");
     let bytes = 8 + (5 << 20);
-    assert_eq!(take(&told), ["Count 3/0 0 B".to_owned(), format!("Scan 3/3 {bytes} B")]);
+    assert_eq!(take(&messages), ["Count 3/0 0 B".to_owned(), format!("Scan 3/3 {bytes} B")]);
     sandbox.write("a", "1234");
     look_around(&mut sandbox.workspace).expect("it is scanned");
-    assert_eq!(take(&told), ["Scan 3/0 4 B"], "nobody counts twice");
+    assert_eq!(take(&messages), ["Scan 3/0 4 B"], "the count is not repeated");
 }
 
 #[test]
@@ -67,21 +70,25 @@ fn a_rewind_counts_to_the_end() {
         sandbox.write("new/b", "b");
     });
     sandbox.turn_end("s");
-    let told = watched(&mut sandbox);
+    let messages = watched(&mut sandbox);
     assert!(sandbox.rewind_to(point).success);
-    assert_eq!(take(&told), ["Stage 5/5 0 B", "Apply 14/14 0 B"], "put or removed, then checked");
+    assert_eq!(
+        take(&messages),
+        ["Stage 5/5 0 B", "Apply 14/14 0 B"],
+        "put or removed, then checked"
+    );
 }
 
 #[test]
-fn work_that_fails_has_ended_too() {
+fn failed_work_ends_its_progress() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a", "kept");
     let point = sandbox.prompt("s", "go");
     sandbox.agent_runs("s", "rm a", |sandbox| sandbox.remove("a"));
     sandbox.turn_end("s");
     sandbox.write(".takeback", "in the way of every stage");
-    let told = watched(&mut sandbox);
+    let messages = watched(&mut sandbox);
     let request = RewindRequest::new(Target::Point(point));
     assert!(matches!(sandbox.rewind(&request), Err(RewindError::Stage(_))));
-    assert_eq!(take(&told), ["Stage 0/1 0 B"]);
+    assert_eq!(take(&messages), ["Stage 0/1 0 B"]);
 }

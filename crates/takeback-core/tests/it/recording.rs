@@ -1,5 +1,5 @@
-//! What gets into the log: bytes before they are overwritten, everything a command does, and names
-//! of every kind.
+//! What is recorded: bytes before they are overwritten, everything a command does, and names of every
+//! kind.
 
 mod points;
 mod scans;
@@ -26,9 +26,9 @@ use takeback_store::{
 };
 use takeback_testkit::{Sandbox, path};
 
-use crate::shown::{assert_consistent, history, log, said, who};
+use crate::text::{assert_consistent, authors, history, log, report};
 
-/// Long enough for file times to be told apart: from here on fingerprints are trusted.
+/// Waits until file times differ: from here on fingerprints are trusted.
 pub(crate) fn settle() {
     std::thread::sleep(Duration::from_millis(30));
 }
@@ -38,7 +38,7 @@ fn file(bytes: impl AsRef<[u8]>, mode: u32) -> Entry {
     Entry::File { digest: Digest::of(bytes), size: bytes.len() as u64, mode }
 }
 
-/// The changes of a path as what stood before and after, without its first sight.
+/// The entries before and after each change of a path, without its first sighting.
 fn steps(sandbox: &Sandbox, of: &str) -> Vec<(Entry, Entry)> {
     let changes = history(sandbox, of).into_iter().filter(|c| c.before != Entry::Unknown);
     changes.map(|change| (change.before, change.after)).collect()
@@ -47,7 +47,7 @@ fn steps(sandbox: &Sandbox, of: &str) -> Vec<(Entry, Entry)> {
 // --- before an edit -----------------------------------------------------------------------------
 
 #[test]
-fn the_bytes_are_kept_before_the_tool_is_let_go() {
+fn the_bytes_are_stored_before_the_tool_runs() {
     let mut sandbox = Sandbox::new();
     sandbox.prompt("s", "go");
     let bytes = b"never seen by a scan\0\xff\r\n";
@@ -60,7 +60,7 @@ fn the_bytes_are_kept_before_the_tool_is_let_go() {
 }
 
 #[test]
-fn a_file_that_was_not_there_is_recorded_as_absent_and_goes_again() {
+fn a_new_file_is_recorded_as_absent_before_and_deleted_again() {
     let mut sandbox = Sandbox::new();
     let point = sandbox.prompt("s", "go");
     sandbox.agent_writes("s", "made.txt", "made\n");
@@ -70,7 +70,7 @@ fn a_file_that_was_not_there_is_recorded_as_absent_and_goes_again() {
     sandbox.write("kept.txt", "made\nand mine\n");
     let receipt = sandbox.rewind_to(point);
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         [
             "not all",
             "deleted made.txt",
@@ -82,21 +82,21 @@ fn a_file_that_was_not_there_is_recorded_as_absent_and_goes_again() {
 }
 
 #[test]
-fn a_file_that_nobody_had_looked_for_is_looked_for_before_the_edit() {
+fn an_unknown_path_is_looked_at_before_the_edit() {
     let mut sandbox = Sandbox::new();
     sandbox.agent_writes("s", "made.txt", "made\n");
     let all: Vec<_> =
         history(&sandbox, "made.txt").into_iter().map(|c| (c.before, c.after)).collect();
     assert_eq!(all, [(Entry::Unknown, Entry::Absent), (Entry::Absent, file("made\n", 0o644))]);
     let point = sandbox.workspace.store.points().unwrap()[0].id;
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "deleted made.txt"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "deleted made.txt"]);
 }
 
 #[test]
 fn binary_contents_come_back_byte_for_byte() {
     let mut sandbox = Sandbox::new();
     let every_byte: Vec<u8> = (0..=255).cycle().take(70_000).collect();
-    // Larger than what is kept in one piece, and nowhere the same.
+    // Larger than one chunk, and without repetition.
     let mut state = 1_u64;
     let noise: Vec<u8> = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -118,24 +118,24 @@ fn binary_contents_come_back_byte_for_byte() {
 const LARGE: usize = (1 << 20) + 1;
 
 #[test]
-fn a_large_file_that_a_scan_has_kept_is_not_copied_again_and_comes_back() {
+fn a_large_file_stored_by_a_scan_is_restored() {
     let mut sandbox = Sandbox::new();
     sandbox.write("large", vec![1; LARGE]);
     settle();
     let point = sandbox.prompt("s", "go");
-    // The second edit finds what the first left: kept after the call, and by no scan.
+    // The second edit finds the first one's file, which was stored after the call and not by a scan.
     for round in [2, 3] {
         let call = sandbox.before_edit("s", &["large"]);
         sandbox.write("large", vec![round; LARGE]);
         assert_eq!(sandbox.after("s", &call).not_captured, []);
     }
-    assert_eq!(who(&sandbox, "large"), ["s call-1 Edit named", "s call-2 Edit named"]);
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored large"]);
+    assert_eq!(authors(&sandbox, "large"), ["s call-1 Edit named", "s call-2 Edit named"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored large"]);
     assert_eq!(fs::read(sandbox.at("large")).unwrap(), vec![1; LARGE]);
 }
 
 #[test]
-fn a_large_file_just_written_is_told_from_a_changed_one_by_its_bytes() {
+fn a_large_file_just_written_is_compared_by_its_bytes() {
     let mut sandbox = Sandbox::new();
     sandbox.write("large", vec![1; LARGE]);
     sandbox.prompt("s", "go");
@@ -144,7 +144,7 @@ fn a_large_file_just_written_is_told_from_a_changed_one_by_its_bytes() {
 }
 
 #[test]
-fn a_large_file_changed_since_the_last_scan_is_not_captured_and_says_so() {
+fn a_large_file_changed_since_the_last_scan_is_not_captured() {
     for size in [LARGE, LARGE - 1] {
         let mut sandbox = Sandbox::new();
         sandbox.write("large", vec![1; size]);
@@ -173,7 +173,7 @@ fn a_large_file_changed_since_the_last_scan_is_not_captured_and_says_so() {
         assert_eq!(shown.plan.steps[0].verdict, Verdict::NotCaptured { reason });
         let receipt = sandbox.rewind_to(point);
         assert_eq!(
-            said(&receipt),
+            report(&receipt),
             ["not all", "not captured large: too large to be copied, or over the budget"]
         );
         assert_eq!(fs::read(sandbox.at("large")).unwrap(), vec![3; size]);
@@ -181,7 +181,7 @@ fn a_large_file_changed_since_the_last_scan_is_not_captured_and_says_so() {
 }
 
 #[test]
-fn what_an_event_could_not_keep_is_in_its_answer() {
+fn an_events_answer_lists_uncaptured_paths() {
     let mut sandbox = Sandbox::new();
     sandbox.workspace.limits.edit_capture_max = 4;
     sandbox.prompt("s", "go");
@@ -219,7 +219,7 @@ fn around(
 }
 
 #[test]
-fn the_middleware_records_what_stands_in_the_way_of_any_tool() {
+fn the_middleware_records_known_and_unknown_tools() {
     for (tool, author) in
         [("write_file", "s c write_file named"), ("mystery", "s c mystery window")]
     {
@@ -229,14 +229,14 @@ fn the_middleware_records_what_stands_in_the_way_of_any_tool() {
         let unrecorded =
             around(&mut sandbox, tool, "a.txt", |at| fs::write(at, "after\n").unwrap());
         assert!(unrecorded.is_empty(), "{unrecorded:?}");
-        assert_eq!(who(&sandbox, "a.txt"), [author]);
+        assert_eq!(authors(&sandbox, "a.txt"), [author]);
         sandbox.rewind_to(point);
         assert_eq!(sandbox.read("a.txt"), "before\n");
     }
 }
 
 #[test]
-fn a_store_that_fails_does_not_fail_the_tool_and_is_not_silent() {
+fn a_failing_store_is_reported_and_does_not_stop_the_tool() {
     let mut sandbox = Sandbox::new();
     sandbox.prompt("s", "go");
     let lock = sandbox.workspace.store_dir.join("lock");
@@ -305,7 +305,7 @@ fn edit_of(sandbox: &mut Sandbox, paths: &[&Path]) -> String {
 }
 
 #[test]
-fn an_edit_through_a_link_is_recorded_where_it_lands() {
+fn an_edit_through_a_link_is_recorded_at_its_target() {
     let mut sandbox = Sandbox::new();
     sandbox.write("real/a.txt", "before\n");
     symlink("real/a.txt", sandbox.at("link.txt")).unwrap();
@@ -315,8 +315,8 @@ fn an_edit_through_a_link_is_recorded_where_it_lands() {
     sandbox.agent_writes("s", "link.txt", "first\n");
     sandbox.agent_writes("s", "linked/a.txt", "second\n");
     sandbox.agent_writes("s", "dangling", "made\n");
-    assert_eq!(who(&sandbox, "real/a.txt"), ["s call-1 Edit named", "s call-2 Edit named"]);
-    assert_eq!(who(&sandbox, "real/made.txt"), ["s call-3 Edit named"]);
+    assert_eq!(authors(&sandbox, "real/a.txt"), ["s call-1 Edit named", "s call-2 Edit named"]);
+    assert_eq!(authors(&sandbox, "real/made.txt"), ["s call-3 Edit named"]);
     for name in ["link.txt", "linked", "linked/a.txt", "dangling"] {
         assert_eq!(steps(&sandbox, name), [], "{name}");
     }
@@ -346,7 +346,7 @@ fn an_edit_outside_is_recorded_by_its_absolute_path() {
     );
     sandbox.write("elsewhere", "x");
     sandbox.agent_writes("s", "../work/./elsewhere", "inside after all\n");
-    assert_eq!(who(&sandbox, "elsewhere"), ["human", "s call-2 Edit named"]);
+    assert_eq!(authors(&sandbox, "elsewhere"), ["human", "s call-2 Edit named"]);
 }
 
 #[test]

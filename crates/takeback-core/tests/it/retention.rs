@@ -1,4 +1,4 @@
-//! What is kept and for how long; that a kept point stays exact is the model test's.
+//! What is kept and for how long. The model test checks that kept points stay exact.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ fn descriptions(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
-fn the_oldest_points_of_a_session_go_whole() {
+fn the_oldest_points_of_a_session_are_dropped() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "first\n");
     let points: Vec<PointId> = (1..=9).map(|number| turn(&mut sandbox, "long", number)).collect();
@@ -55,7 +55,7 @@ fn the_oldest_points_of_a_session_go_whole() {
 }
 
 #[test]
-fn labels_and_pins_stay_and_are_not_counted() {
+fn labelled_and_pinned_points_stay_and_are_not_counted() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "first\n");
     let points: Vec<PointId> = (1..=6).map(|number| turn(&mut sandbox, "s", number)).collect();
@@ -70,7 +70,7 @@ fn labels_and_pins_stay_and_are_not_counted() {
 }
 
 #[test]
-fn a_mark_is_put_only_where_it_makes_sense() {
+fn impossible_marks_are_refused() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "first\n");
     let one = turn(&mut sandbox, "s", 1);
@@ -90,7 +90,7 @@ fn a_mark_is_put_only_where_it_makes_sense() {
 }
 
 #[test]
-fn an_archived_session_goes_after_its_time_but_for_what_is_pinned() {
+fn an_archived_session_is_dropped_in_time_except_pinned_points() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "first\n");
     for number in 1..=3 {
@@ -117,7 +117,7 @@ fn an_archived_session_goes_after_its_time_but_for_what_is_pinned() {
 }
 
 #[test]
-fn a_session_that_goes_on_is_not_archived() {
+fn a_session_that_continues_is_not_archived() {
     let mut sandbox = Sandbox::new();
     turn(&mut sandbox, "s", 1);
     archive_session(&mut sandbox.workspace, &"s".into()).unwrap();
@@ -128,35 +128,35 @@ fn a_session_that_goes_on_is_not_archived() {
     turn(&mut sandbox, "s", 2);
     sandbox.days_pass(8.0);
     assert_eq!(clean(&mut sandbox, 50).points, 0);
-    let nobody = archive_session(&mut sandbox.workspace, &"nobody".into());
-    assert!(matches!(nobody, Err(CleanUpError::NoSession(_))));
+    let unknown = archive_session(&mut sandbox.workspace, &"unknown".into());
+    assert!(matches!(unknown, Err(CleanUpError::NoSession(_))));
 }
 
 #[test]
-fn a_deleted_session_leaves_others_what_they_need() {
+fn a_deleted_session_keeps_contents_that_others_need() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "first\n");
     let first = turn(&mut sandbox, "stays", 1);
-    let pinned = turn(&mut sandbox, "goes", 1);
+    let pinned = turn(&mut sandbox, "deleted", 1);
     mark(&mut sandbox.workspace, pinned, Mark::Pin).unwrap();
-    sandbox.agent_writes("goes", "made.txt", "made\n");
-    sandbox.agent_writes("goes", "stays.txt", "overwritten\n");
-    sandbox.turn_end("goes");
-    let done = delete_session(&mut sandbox.workspace, &"goes".into()).unwrap();
+    sandbox.agent_writes("deleted", "made.txt", "made\n");
+    sandbox.agent_writes("deleted", "stays.txt", "overwritten\n");
+    sandbox.turn_end("deleted");
+    let done = delete_session(&mut sandbox.workspace, &"deleted".into()).unwrap();
     assert_eq!((done.points, done.sessions.len()), (1, 1), "pinned or not");
     let store = &*sandbox.workspace.store;
-    assert_eq!(history::file_checkpoints(store, &"goes".into()).unwrap(), []);
+    assert_eq!(history::file_checkpoints(store, &"deleted".into()).unwrap(), []);
 
-    // Its change stands between the other's and now: taking back the other's must not lose it.
+    // Its change is newer than the other session's: taking that back must not lose it.
     let receipt = sandbox.rewind_to(first);
     assert_eq!(receipt.conflicts.len(), 1, "{receipt:?}");
     assert!(sandbox.exists("made.txt"));
-    let nobody = delete_session(&mut sandbox.workspace, &"goes".into());
-    assert!(matches!(nobody, Err(CleanUpError::NoSession(_))));
+    let again = delete_session(&mut sandbox.workspace, &"deleted".into());
+    assert!(matches!(again, Err(CleanUpError::NoSession(_))));
 }
 
 #[test]
-fn a_rewind_can_be_undone_as_long_as_a_point_beside_it_stays() {
+fn a_rewind_can_be_undone_while_a_neighbouring_point_is_kept() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "first\n");
     let one = turn(&mut sandbox, "s", 1);
@@ -164,8 +164,9 @@ fn a_rewind_can_be_undone_as_long_as_a_point_beside_it_stays() {
     turn(&mut sandbox, "s", 2);
     turn(&mut sandbox, "s", 3);
     clean(&mut sandbox, 2);
-    let undone =
-        sandbox.rewind(&RewindRequest::new(Target::Undo)).expect("turn 2 stands beside it");
+    let undone = sandbox
+        .rewind(&RewindRequest::new(Target::Undo))
+        .expect("the point of turn 2 is next to it");
     assert!(undone.rewind.is_none() || undone.success, "{undone:?}");
     turn(&mut sandbox, "s", 4);
     clean(&mut sandbox, 1);
@@ -174,7 +175,7 @@ fn a_rewind_can_be_undone_as_long_as_a_point_beside_it_stays() {
 }
 
 #[test]
-fn a_clock_that_went_back_or_jumped_stops_it() {
+fn a_clock_that_went_back_or_jumped_stops_the_clean_up() {
     let mut sandbox = Sandbox::new();
     let last = |sandbox: &Sandbox| sandbox.workspace.store.last_cleanup().unwrap();
     for number in 1..=4 {
@@ -196,7 +197,7 @@ fn a_clock_that_went_back_or_jumped_stops_it() {
     assert!(now.0 - before.0 > 30 * 86_400_000);
     assert_eq!((descriptions(&sandbox).len(), last(&sandbox)), (3, believed));
 
-    // Whatever happens under that clock does not make it right.
+    // Events under that clock do not make it trustworthy.
     turn(&mut sandbox, "s", 5);
     sandbox.days_pass(1.0);
     let done = clean(&mut sandbox, 1);
@@ -207,11 +208,11 @@ fn a_clock_that_went_back_or_jumped_stops_it() {
     let done = clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Trusted);
     assert_eq!(done.unwrap().points, 3);
     sandbox.days_pass(1.0);
-    assert_eq!(clean(&mut sandbox, 1).stopped, None, "it was said to be right");
+    assert_eq!(clean(&mut sandbox, 1).stopped, None, "the clock was confirmed");
 }
 
 #[test]
-fn a_clock_is_believed_as_long_as_things_go_on_happening() {
+fn a_clock_is_trusted_while_events_keep_coming() {
     let mut sandbox = Sandbox::new();
     turn(&mut sandbox, "s", 0);
     clean(&mut sandbox, 50);
@@ -223,7 +224,7 @@ fn a_clock_is_believed_as_long_as_things_go_on_happening() {
 }
 
 #[test]
-fn it_is_due_once_a_day() {
+fn a_clean_up_is_due_once_a_day() {
     let mut sandbox = Sandbox::new();
     turn(&mut sandbox, "s", 1);
     assert!(is_due(&sandbox.workspace).unwrap());
@@ -238,7 +239,7 @@ fn it_is_due_once_a_day() {
 }
 
 #[test]
-fn disk_space_is_given_back_and_prompts_are_gone() {
+fn disk_space_is_reclaimed_and_prompts_are_erased() {
     let mut sandbox = Sandbox::new();
     let noise = |seed: u64| {
         let mut bytes = vec![0; 1 << 20];
@@ -262,7 +263,7 @@ fn disk_space_is_given_back_and_prompts_are_gone() {
 }
 
 #[test]
-fn nobody_records_while_something_is_dropped() {
+fn a_clean_up_waits_for_recorders() {
     let mut sandbox = Sandbox::new();
     for number in 1..=3 {
         turn(&mut sandbox, "s", number);
@@ -272,7 +273,7 @@ fn nobody_records_while_something_is_dropped() {
         takeback_core::lock::Hold::Shared,
         std::time::Duration::ZERO,
     );
-    let lock = lock.unwrap().expect("nobody has it");
+    let lock = lock.unwrap().expect("the lock is free");
     sandbox.workspace.limits.rewind_patience = std::time::Duration::from_millis(20);
     let policy = Policy { points_per_session: 1, ..Policy::default() };
     let held = clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted);
@@ -284,7 +285,7 @@ fn nobody_records_while_something_is_dropped() {
 }
 
 #[test]
-fn an_undone_rewind_is_forgotten_with_its_undo() {
+fn an_undone_rewind_is_dropped_with_its_undo() {
     let mut sandbox = Sandbox::new();
     let first = sandbox.prompt("s", "turn 1");
     sandbox.agent_writes("s", "once.txt", "once\n");
@@ -295,17 +296,17 @@ fn an_undone_rewind_is_forgotten_with_its_undo() {
     turn(&mut sandbox, "s", 3);
     turn(&mut sandbox, "s", 4);
     clean(&mut sandbox, 1);
-    // Nothing is left to tell that the rewind beside the pinned point was undone.
+    // Nothing records any more that the rewind next to the pinned point was undone.
     let points = sandbox.workspace.store.points().unwrap();
     assert!(points.iter().all(|point| point.kind != PointKind::Safety), "{points:?}");
     let gone = sandbox.rewind(&RewindRequest::new(Target::Undo));
     assert!(matches!(gone, Err(RewindError::NothingToUndo)), "{gone:?}");
 }
 
-/// Contents come and go under the feet of recorders who were told that they are there: the same few
-/// texts are written again and again.
+/// Contents are dropped and stored again while recorders rely on them: the same few texts are written
+/// again and again.
 #[test]
-fn recorders_go_on_while_somebody_cleans_up() {
+fn recorders_continue_during_a_clean_up() {
     const RECORDERS: usize = 3;
     const TURNS: usize = 60;
     let mut sandbox = Sandbox::new();
@@ -362,11 +363,11 @@ fn recorders_go_on_while_somebody_cleans_up() {
         }
     }
     let seen = takeback_core::look_around(&mut sandbox.workspace).unwrap();
-    assert_eq!(seen.recorded.changes, 0, "the log tells what is on disk");
+    assert_eq!(seen.recorded.changes, 0, "the log matches the disk");
 }
 
 #[test]
-fn an_undo_never_passes_over_a_rewind_that_is_forgotten() {
+fn an_undo_never_skips_a_dropped_rewind() {
     let mut sandbox = Sandbox::new();
     let pinned = sandbox.prompt("s", "pinned");
     sandbox.agent_writes("s", "old.txt", "old\n");
@@ -384,12 +385,12 @@ fn an_undo_never_passes_over_a_rewind_that_is_forgotten() {
 }
 
 #[test]
-fn what_an_earlier_clean_up_did_not_give_back_is_given_back_at_the_next_start() {
+fn a_stopped_clean_up_is_finished_at_the_next_start() {
     let mut sandbox = Sandbox::new();
     for number in 1..=4 {
         turn(&mut sandbox, "s", number);
     }
-    // As a clean-up leaves it that is stopped after its first commit.
+    // The state after a clean-up that was stopped after its first commit.
     let gone = sandbox.workspace.store.points().unwrap()[0].id;
     let changes = sandbox.workspace.store.changes_after(Seq(0)).unwrap();
     let head = sandbox.workspace.store.head().unwrap();
@@ -407,7 +408,7 @@ fn what_an_earlier_clean_up_did_not_give_back_is_given_back_at_the_next_start() 
 }
 
 #[test]
-fn the_runs_of_commands_are_counted_together() {
+fn runs_of_commands_are_counted_together() {
     let mut sandbox = Sandbox::new();
     for number in 0..8_u32 {
         let session = SessionId::of_run(number).0;
@@ -422,7 +423,7 @@ fn the_runs_of_commands_are_counted_together() {
 }
 
 #[test]
-fn what_a_crash_left_of_an_index_goes() {
+fn an_unfinished_index_is_removed() {
     let mut sandbox = Sandbox::new();
     turn(&mut sandbox, "s", 1);
     let store = sandbox.outside().join("store");
@@ -433,11 +434,11 @@ fn what_a_crash_left_of_an_index_goes() {
 }
 
 #[test]
-fn an_archived_session_is_over_and_what_comes_after_it_is_the_persons() {
+fn edits_after_a_session_was_archived_are_the_users() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "first\n");
     let point = sandbox.prompt("s", "go");
-    // The agent dies in the middle of a command, and nobody tells.
+    // The agent dies in the middle of a command, without an event.
     sandbox.before_shell("s", "make");
     sandbox.write("made.txt", "made\n");
     archive_session(&mut sandbox.workspace, &"s".into()).unwrap();

@@ -1,10 +1,10 @@
-//! What a rewind does with each path, rule by rule, and what it says about it.
+//! What a rewind does with each path and what it reports, rule by rule.
 
 mod created_paths;
 mod merges;
 mod preview_and_receipt;
 mod selection;
-mod unclear;
+mod unclear_authors;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ use takeback_store::{
 };
 use takeback_testkit::{Sandbox, path};
 
-use crate::shown::{history, said};
+use crate::text::{history, report};
 
 const TEN: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
 
@@ -52,7 +52,7 @@ fn begun(text: impl AsRef<[u8]>) -> (Sandbox, PointId) {
 // --- one author ---------------------------------------------------------------------------------
 
 #[test]
-fn what_only_the_agent_changed_becomes_what_it_was() {
+fn the_agents_changes_are_taken_back() {
     let (mut sandbox, _) = begun("one\n");
     sandbox.write("gone.txt", "still here\n");
     sandbox.write("mode.txt", "same\n");
@@ -67,14 +67,14 @@ fn what_only_the_agent_changed_becomes_what_it_was() {
     sandbox.turn_end("s");
     let receipt = sandbox.rewind_to(point);
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         ["success", "restored a.txt", "restored gone.txt", "restored mode.txt"]
     );
     assert_eq!(sandbox.tree(), before);
 }
 
 #[test]
-fn what_only_others_changed_stays() {
+fn changes_of_others_stay() {
     let (mut sandbox, _) = begun("one\n");
     sandbox.write("b.txt", "one\n");
     sandbox.write("c.txt", "one\n");
@@ -89,7 +89,7 @@ fn what_only_others_changed_stays() {
     sandbox.turn_end("s");
     let receipt = sandbox.rewind_to(point);
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         [
             "success",
             "kept a.txt: changed by you",
@@ -104,7 +104,7 @@ fn what_only_others_changed_stays() {
     assert_eq!(sandbox.read("c.txt"), "and mine\n");
 }
 
-/// What stands at a path, as a scan sees it.
+/// The entry of a path, by a scan.
 fn entry_at(sandbox: &mut Sandbox, of: &str) -> Entry {
     takeback_core::look_around(&mut sandbox.workspace).expect("the tree is scanned");
     history(sandbox, of).pop().expect("it is known").after

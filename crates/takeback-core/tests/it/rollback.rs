@@ -1,4 +1,4 @@
-//! An agent's state and its files: saved together, taken back together, or neither.
+//! An agent's state and its files are saved together and rolled back together.
 
 use std::cell::Cell;
 
@@ -17,7 +17,7 @@ use takeback_store::state::{
 use takeback_store::{PointKind, SessionId, StateError, Timestamp};
 use takeback_testkit::Sandbox;
 
-use crate::shown::said;
+use crate::text::report;
 
 fn execution() -> ExecutionId {
     ExecutionId::new("e").unwrap()
@@ -28,27 +28,34 @@ fn key(step: u32, attempt: u32) -> CheckpointKey {
     CheckpointKey { execution: execution(), step: StepIndex(step), attempt }
 }
 
-fn save(sandbox: &mut Sandbox, step: u32, state: Value, status: Status) -> SaveOutcome {
-    let execution = execution();
-    let new = NewCheckpoint {
-        execution: &execution,
+/// A successful step of no session.
+fn checkpoint<'a>(execution: &'a ExecutionId, step: u32, values: &'a Values) -> NewCheckpoint<'a> {
+    NewCheckpoint {
+        execution,
         branch: None,
         step: StepIndex(step),
         attempt: None,
         step_name: "a step",
         time: Timestamp(i64::from(step)),
-        status,
+        status: Status::Success,
         error: None,
-        values: &Values { state, ..Values::default() },
+        values,
         expect: ExpectedHead::Anything,
         point: None,
-        session: Some(&SessionId::from("s")),
-    };
+        session: None,
+    }
+}
+
+fn save(sandbox: &mut Sandbox, step: u32, state: Value, status: Status) -> SaveOutcome {
+    let (execution, session) = (execution(), SessionId::from("s"));
+    let values = Values { state, ..Values::default() };
+    let new =
+        NewCheckpoint { status, session: Some(&session), ..checkpoint(&execution, step, &values) };
     save_step(&mut sandbox.workspace, &new).unwrap().0
 }
 
-/// What the current branch's newest state is, and the steps that lead there.
-fn stands(sandbox: &Sandbox) -> (Value, Vec<u32>) {
+/// The newest state of the current branch, and the steps that lead to it.
+fn current(sandbox: &Sandbox) -> (Value, Vec<u32>) {
     let states = &sandbox.workspace.states;
     let head = states.head(&execution(), None).unwrap().unwrap().record.unwrap();
     let state = states.load(&head.key.id()).unwrap().unwrap().values.state;
@@ -87,32 +94,32 @@ fn moved(receipt: &Receipt) -> Option<(bool, Option<&str>)> {
 }
 
 #[test]
-fn state_and_files_go_back_together_and_come_back_together() {
+fn state_and_files_are_rolled_back_and_restored_together() {
     let mut sandbox = three_steps();
     let at_three = sandbox.tree();
     let receipt = roll_back(&mut sandbox, 1, RollbackFiles::All);
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         ["success", "restored a.txt", "deleted 2.txt", "deleted 3.txt"],
         "{receipt:?}"
     );
     assert_eq!(moved(&receipt), Some((true, Some("ckpt-e-1.a1"))));
     assert_eq!((sandbox.read("a.txt").as_str(), sandbox.exists("2.txt")), ("1\n", false));
-    assert_eq!(stands(&sandbox), (json!({ "at": 1 }), vec![1]));
+    assert_eq!(current(&sandbox), (json!({ "at": 1 }), vec![1]));
 
     let undone = sandbox.undo();
     assert_eq!(moved(&undone), Some((true, Some("ckpt-e-3.a1"))));
     assert_eq!(sandbox.tree(), at_three);
-    assert_eq!(stands(&sandbox), (json!({ "at": 3 }), vec![1, 2, 3]));
+    assert_eq!(current(&sandbox), (json!({ "at": 3 }), vec![1, 2, 3]));
 
     let redone = sandbox.redo();
     assert_eq!(moved(&redone), Some((true, Some("ckpt-e-1.a1"))));
     assert_eq!(sandbox.read("a.txt"), "1\n");
-    assert_eq!(stands(&sandbox), (json!({ "at": 1 }), vec![1]));
+    assert_eq!(current(&sandbox), (json!({ "at": 1 }), vec![1]));
 }
 
 #[test]
-fn an_agent_that_has_gone_on_since_is_not_taken_back_with_the_files() {
+fn an_undo_leaves_the_state_of_an_agent_that_continued() {
     let mut sandbox = three_steps();
     roll_back(&mut sandbox, 1, RollbackFiles::All);
     sandbox.agent_writes("s", "other.txt", "another way\n");
@@ -121,14 +128,14 @@ fn an_agent_that_has_gone_on_since_is_not_taken_back_with_the_files() {
     let undone = sandbox.undo();
     assert_eq!((moved(&undone), undone.success), (Some((false, None)), true));
     assert_eq!(sandbox.read("2.txt"), "made\n");
-    assert_eq!(stands(&sandbox), (json!({ "at": "another 2" }), vec![1, 2]));
+    assert_eq!(current(&sandbox), (json!({ "at": "another 2" }), vec![1, 2]));
     let redone = sandbox.redo();
     assert_eq!(moved(&redone), None);
-    assert_eq!(stands(&sandbox), (json!({ "at": "another 2" }), vec![1, 2]));
-    // What was left is still there.
+    assert_eq!(current(&sandbox), (json!({ "at": "another 2" }), vec![1, 2]));
+    // The state it left is still there.
     let left = sandbox.workspace.states.load(&key(3, 1).id()).unwrap().unwrap();
     assert_eq!(left.values.state, json!({ "at": 3 }));
-    // A rollback of the state alone can no longer be undone, and is in nobody's way.
+    // A rollback of the state alone can no longer be undone.
     let mut sandbox = three_steps();
     roll_back(&mut sandbox, 1, RollbackFiles::Stay);
     save(&mut sandbox, 2, json!({ "at": "another 2" }), Status::Success);
@@ -137,34 +144,34 @@ fn an_agent_that_has_gone_on_since_is_not_taken_back_with_the_files() {
 }
 
 #[test]
-fn with_anything_in_the_way_nothing_at_all_is_done() {
+fn a_rollback_with_any_conflict_changes_nothing() {
     type Way = (&'static str, fn(&mut Sandbox));
     let ways: [Way; 3] = [
         ("kept mine.txt", |sandbox| sandbox.write("mine.txt", "a human's\n")),
         ("conflict a.txt", |sandbox| sandbox.write("a.txt", "a human's\n")),
         ("conflict 3.txt", |sandbox| sandbox.write("3.txt", "a human's\n")),
     ];
-    for (expected, get_in_the_way) in ways {
+    for (expected, interfere) in ways {
         let mut sandbox = three_steps();
         sandbox.turn_end("s");
-        get_in_the_way(&mut sandbox);
-        let before = (sandbox.tree(), stands(&sandbox));
-        let told =
+        interfere(&mut sandbox);
+        let before = (sandbox.tree(), current(&sandbox));
+        let preview =
             preview_rollback(&mut sandbox.workspace, &key(1, 1), RollbackFiles::All).unwrap();
-        assert!(told.is_refused(), "{expected}");
+        assert!(preview.is_refused(), "{expected}");
         let receipt = roll_back(&mut sandbox, 1, RollbackFiles::All);
-        let said = said(&receipt);
+        let said = report(&receipt);
         assert!(said.iter().any(|line| line.starts_with(expected)), "{said:?}");
         assert!(!receipt.success && !receipt.changed_something(), "{receipt:?}");
         assert_eq!(moved(&receipt), Some((false, Some("ckpt-e-1.a1"))));
-        assert_eq!((sandbox.tree(), stands(&sandbox)), before, "{expected}");
+        assert_eq!((sandbox.tree(), current(&sandbox)), before, "{expected}");
         // Nothing was done, so nothing can be undone.
         assert_eq!(sandbox.workspace.store.rewinds().unwrap(), []);
     }
 }
 
 #[test]
-fn the_flags_say_how_far_it_may_go() {
+fn the_flags_limit_a_rollback() {
     let edited = || {
         let mut sandbox = three_steps();
         sandbox.turn_end("s");
@@ -178,23 +185,23 @@ fn the_flags_say_how_far_it_may_go() {
     assert!(!receipt.success);
     assert_eq!(sandbox.read("a.txt"), "1\n");
     assert_eq!((sandbox.read("3.txt"), sandbox.read("mine.txt")), two("a human's\n"));
-    assert_eq!(stands(&sandbox).1, [1]);
+    assert_eq!(current(&sandbox).1, [1]);
 
     let mut sandbox = edited();
     let receipt = roll_back(&mut sandbox, 1, RollbackFiles::Exact);
     assert_eq!((receipt.success, moved(&receipt).unwrap().0), (true, true));
     assert_eq!((sandbox.exists("3.txt"), sandbox.exists("mine.txt")), (false, false));
-    assert_eq!(stands(&sandbox).1, [1]);
+    assert_eq!(current(&sandbox).1, [1]);
 
     let mut sandbox = edited();
     let before = sandbox.tree();
     let receipt = roll_back(&mut sandbox, 1, RollbackFiles::Stay);
     assert_eq!((receipt.success, moved(&receipt).unwrap().0, receipt.point), (true, true, None));
     assert_eq!(sandbox.tree(), before);
-    assert_eq!(stands(&sandbox).1, [1]);
+    assert_eq!(current(&sandbox).1, [1]);
     sandbox.undo();
     assert_eq!(sandbox.tree(), before);
-    assert_eq!(stands(&sandbox).1, [1, 2, 3]);
+    assert_eq!(current(&sandbox).1, [1, 2, 3]);
 }
 
 fn two(text: &str) -> (String, String) {
@@ -202,17 +209,17 @@ fn two(text: &str) -> (String, String) {
 }
 
 #[test]
-fn somebody_who_saves_while_it_runs_makes_it_nothing_at_all() {
+fn a_save_during_a_rollback_makes_it_change_nothing() {
     for files in [RollbackFiles::All, RollbackFiles::Exact] {
-        a_save_makes_it_nothing_at_all(files);
+        save_during(files);
     }
 }
 
-fn a_save_makes_it_nothing_at_all(files: RollbackFiles) {
+fn save_during(files: RollbackFiles) {
     let mut sandbox = three_steps();
     sandbox.turn_end("s");
-    let before = stands(&sandbox);
-    // In the moment before the last file is put to its place.
+    let before = current(&sandbox);
+    // Right before the last file is placed.
     let place = sandbox.at("a.txt");
     let last = Cell::new(false);
     disk::watch(Some(Box::new(move |point| {
@@ -228,7 +235,7 @@ fn a_save_makes_it_nothing_at_all(files: RollbackFiles) {
     assert_eq!(conflicts.len(), 1, "{receipt:?}");
     assert_eq!(sandbox.read("a.txt"), "a human's\n");
     assert_eq!(sandbox.read("2.txt") + &sandbox.read("3.txt"), "made\nmade\n");
-    assert_eq!(stands(&sandbox), before);
+    assert_eq!(current(&sandbox), before);
 }
 
 #[test]
@@ -279,9 +286,9 @@ fn an_undo_of_some_paths_leaves_the_state() {
     let mut request = RewindRequest::new(Target::Undo);
     request.paths = vec!["a.txt".to_owned()];
     let receipt = sandbox.rewind(&request).unwrap();
-    assert_eq!((said(&receipt).len(), moved(&receipt)), (2, None), "{receipt:?}");
+    assert_eq!((report(&receipt).len(), moved(&receipt)), (2, None), "{receipt:?}");
     assert_eq!(sandbox.read("a.txt"), "3\n");
-    assert_eq!(stands(&sandbox).1, [1]);
+    assert_eq!(current(&sandbox).1, [1]);
 }
 
 #[test]
@@ -297,29 +304,14 @@ fn a_step_in_the_middle_of_a_call_does_not_end_it() {
     sandbox.write("b.txt", "after\n");
     sandbox.after("s", &call);
     let receipt = roll_back(&mut sandbox, 1, RollbackFiles::All);
-    assert_eq!(said(&receipt)[0], "success", "{receipt:?}");
+    assert_eq!(report(&receipt)[0], "success", "{receipt:?}");
     assert_eq!((sandbox.read("a.txt").as_str(), sandbox.exists("b.txt")), ("1\n", false));
 }
 
 #[test]
 fn a_checkpoint_without_its_files_says_so() {
     let mut sandbox = three_steps();
-    let execution = execution();
-    let new = NewCheckpoint {
-        execution: &execution,
-        branch: None,
-        step: StepIndex(4),
-        attempt: None,
-        step_name: "no files",
-        time: Timestamp(4),
-        status: Status::Success,
-        error: None,
-        values: &Values::default(),
-        expect: ExpectedHead::Anything,
-        point: None,
-        session: None,
-    };
-    sandbox.workspace.states.save(&new).unwrap();
+    sandbox.workspace.states.save(&checkpoint(&execution(), 4, &Values::default())).unwrap();
     save(&mut sandbox, 5, json!(5), Status::Success);
     let refused = rollback_to(&mut sandbox.workspace, &key(4, 1), RollbackFiles::All);
     assert!(matches!(refused, Err(ExecutionError::NoFiles { id }) if id == key(4, 1).id()));
@@ -333,7 +325,7 @@ fn a_checkpoint_without_its_files_says_so() {
 }
 
 #[test]
-fn a_retry_goes_on_from_the_last_success_and_is_counted() {
+fn a_retry_starts_from_the_last_success_and_is_counted() {
     let mut sandbox = three_steps();
     save(&mut sandbox, 4, json!({ "at": "boom" }), Status::Failed);
     for count in 1..=MOST_RETRIES {
@@ -341,8 +333,8 @@ fn a_retry_goes_on_from_the_last_success_and_is_counted() {
         let states = &*sandbox.workspace.states;
         let resumed = retry_from_step(states, &execution(), StepIndex(4), MOST_RETRIES).unwrap();
         assert_eq!(resumed.checkpoint.values.state, json!({ "at": 3 }), "retry {count}");
-        // The failed try stays in sight.
-        assert_eq!(stands(&sandbox).1, [1, 2, 3, 4]);
+        // The failed attempt stays visible.
+        assert_eq!(current(&sandbox).1, [1, 2, 3, 4]);
     }
     let states = &*sandbox.workspace.states;
     let exhausted = retry_from_step(states, &execution(), StepIndex(4), MOST_RETRIES);
@@ -352,15 +344,15 @@ fn a_retry_goes_on_from_the_last_success_and_is_counted() {
     // A success ends the count.
     save(&mut sandbox, 4, json!({ "at": 4 }), Status::Success);
     let states = &*sandbox.workspace.states;
-    // What followed is left behind, so that it does not look as if it followed the retry.
+    // Later steps leave the branch, so that they do not seem to follow the retry.
     let resumed = retry_from_step(states, &execution(), StepIndex(2), 1).unwrap();
     assert_eq!(resumed.checkpoint.values.state, json!({ "at": 1 }));
-    assert_eq!(stands(&sandbox).1, [1]);
+    assert_eq!(current(&sandbox).1, [1]);
     assert!(sandbox.workspace.states.load(&key(4, 2).id()).unwrap().is_some());
 }
 
 #[test]
-fn what_is_resumed_tells_of_effects_that_may_have_happened() {
+fn a_resumed_execution_lists_ambiguous_and_confirmed_effects() {
     let sandbox = three_steps();
     let (states, execution) = (&*sandbox.workspace.states, execution());
     let intent = json!({ "to": "a@example.org" });
@@ -386,7 +378,7 @@ fn what_is_resumed_tells_of_effects_that_may_have_happened() {
 }
 
 #[test]
-fn a_conversation_is_cut_where_no_call_is_parted_from_its_result() {
+fn a_shortened_conversation_keeps_calls_with_their_results() {
     let call = json!({ "role": "assistant", "tool_calls": [{ "id": "1" }] });
     let result = json!({ "role": "tool", "tool_call_id": "1" });
     let (ask, answer) = (json!({ "role": "user" }), json!({ "role": "assistant" }));
@@ -408,18 +400,18 @@ fn a_conversation_is_cut_where_no_call_is_parted_from_its_result() {
 }
 
 #[test]
-fn after_another_rollback_nothing_is_redone() {
+fn nothing_can_be_redone_after_another_rollback() {
     let mut sandbox = three_steps();
     roll_back(&mut sandbox, 1, RollbackFiles::Stay);
     sandbox.undo();
     roll_back(&mut sandbox, 2, RollbackFiles::Stay);
     let refused = sandbox.rewind(&RewindRequest::new(Target::Redo));
     assert!(matches!(refused, Err(RewindError::NothingToRedo)), "{refused:?}");
-    assert_eq!(stands(&sandbox).1, [1, 2]);
+    assert_eq!(current(&sandbox).1, [1, 2]);
 }
 
 #[test]
-fn the_rollback_of_an_execution_that_is_gone_keeps_no_other_from_being_undone() {
+fn a_deleted_executions_rollback_does_not_block_undo() {
     for anew in [false, true] {
         let mut sandbox = Sandbox::new();
         sandbox.write("a.txt", "0\n");
@@ -436,7 +428,7 @@ fn the_rollback_of_an_execution_that_is_gone_keeps_no_other_from_being_undone() 
         }
         let undone = sandbox.undo();
         assert_eq!(
-            (said(&undone), undone.state),
+            (report(&undone), undone.state),
             (vec!["success".into(), "restored a.txt".into()], None)
         );
         assert_eq!(sandbox.read("a.txt"), "the agent's\n");
@@ -449,34 +441,24 @@ fn a_step_that_is_refused_leaves_no_point() {
     let before = sandbox.workspace.store.points().unwrap();
     sandbox.agent_writes("s", "a.txt", "4\n");
     let (execution, missing) = (execution(), "ckpt-e-9".parse().unwrap());
-    let new = NewCheckpoint {
-        execution: &execution,
-        branch: None,
-        step: StepIndex(4),
-        attempt: None,
-        step_name: "refused",
-        time: Timestamp(4),
-        status: Status::Success,
-        error: None,
-        values: &Values::default(),
-        expect: ExpectedHead::Newest(Some(&missing)),
-        point: None,
-        session: Some(&SessionId::from("s")),
-    };
+    let (values, session) = (Values::default(), SessionId::from("s"));
+    let expect = ExpectedHead::Newest(Some(&missing));
+    let new =
+        NewCheckpoint { expect, session: Some(&session), ..checkpoint(&execution, 4, &values) };
     let refused = save_step(&mut sandbox.workspace, &new).unwrap_err();
     assert!(matches!(refused, ExecutionError::State(StateError::MissingParent { .. })));
     assert_eq!(sandbox.workspace.store.points().unwrap(), before);
 }
 
 #[test]
-fn the_history_shows_where_each_execution_stands() {
+fn the_history_shows_each_executions_step() {
     let sandbox = three_steps();
     let shown = history(&*sandbox.workspace.states).unwrap();
     assert_eq!(shown, [(execution(), "Restore e\n  Step: a step".to_owned())]);
 }
 
 #[test]
-fn a_session_takes_its_states_with_it() {
+fn a_deleted_session_takes_its_states_with_it() {
     let mut sandbox = three_steps();
     sandbox.session_end("s");
     delete_session(&mut sandbox.workspace, &SessionId::from("s")).unwrap();
@@ -485,7 +467,7 @@ fn a_session_takes_its_states_with_it() {
 }
 
 #[test]
-fn the_runs_of_others_take_no_state_and_none_of_its_points_with_them() {
+fn clean_ups_of_other_runs_keep_an_executions_state_and_points() {
     let mut sandbox = Sandbox::new();
     let (execution, run) = (execution(), SessionId::of_run(1));
     sandbox.start(&run.0);
@@ -493,20 +475,7 @@ fn the_runs_of_others_take_no_state_and_none_of_its_points_with_them() {
     for step in 1..=3 {
         sandbox.agent_writes(&run.0, "a.txt", format!("{step}\n"));
         let values = Values { state: json!(step), ..Values::default() };
-        let new = NewCheckpoint {
-            execution: &execution,
-            branch: None,
-            step: StepIndex(step),
-            attempt: None,
-            step_name: "a step",
-            time: Timestamp(1),
-            status: Status::Success,
-            error: None,
-            values: &values,
-            expect: ExpectedHead::Anything,
-            point: None,
-            session: Some(&run),
-        };
+        let new = NewCheckpoint { session: Some(&run), ..checkpoint(&execution, step, &values) };
         save_step(&mut sandbox.workspace, &new).unwrap();
     }
     sandbox.session_end(&run.0);
@@ -521,23 +490,23 @@ fn the_runs_of_others_take_no_state_and_none_of_its_points_with_them() {
     let executions = sandbox.workspace.states.executions().unwrap().executions;
     assert_eq!(executions.len(), 1);
     roll_back(&mut sandbox, 1, RollbackFiles::All);
-    assert_eq!((stands(&sandbox).0, sandbox.read("a.txt")), (json!(1), "1\n".to_owned()));
+    assert_eq!((current(&sandbox).0, sandbox.read("a.txt")), (json!(1), "1\n".to_owned()));
 }
 
-/// State and files go back together: with lost contents neither does, unless in part is enough.
+/// With lost contents neither state nor files are rolled back, unless a partial rollback is requested.
 #[test]
-fn lost_contents_refuse_a_rollback_and_are_named() {
+fn missing_contents_refuse_a_rollback() {
     let mut sandbox = three_steps();
     let before = sandbox.tree();
-    crate::damaged::spoil(&mut sandbox, "1\n");
+    crate::damage::spoil(&mut sandbox, "1\n");
     let receipt = roll_back(&mut sandbox, 1, RollbackFiles::All);
-    assert_eq!(said(&receipt), ["not all", "not captured a.txt: damaged in the store"]);
-    assert_eq!((sandbox.tree(), stands(&sandbox).0), (before.clone(), json!({ "at": 3 })));
+    assert_eq!(report(&receipt), ["not all", "not captured a.txt: damaged in the store"]);
+    assert_eq!((sandbox.tree(), current(&sandbox).0), (before.clone(), json!({ "at": 3 })));
     let receipt = roll_back(&mut sandbox, 1, RollbackFiles::Partial);
     let expected =
         ["not all", "deleted 2.txt", "deleted 3.txt", "not captured a.txt: damaged in the store"];
-    assert_eq!(said(&receipt), expected);
-    assert_eq!(stands(&sandbox).0, json!({ "at": 1 }));
+    assert_eq!(report(&receipt), expected);
+    assert_eq!(current(&sandbox).0, json!({ "at": 1 }));
     sandbox.undo();
-    assert_eq!((sandbox.tree(), stands(&sandbox).0), (before, json!({ "at": 3 })));
+    assert_eq!((sandbox.tree(), current(&sandbox).0), (before, json!({ "at": 3 })));
 }

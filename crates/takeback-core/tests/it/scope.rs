@@ -1,4 +1,4 @@
-//! What belongs to a workspace, and that a change of the rules never deletes anything.
+//! What belongs to a workspace; a change of the rules never deletes anything.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,9 +13,9 @@ use takeback_store::{Entry, NotCapturedReason, Seq};
 use takeback_testkit::{Sandbox, Thing, path};
 
 use crate::recording::settle;
-use crate::shown::{history, log, said, who};
+use crate::text::{authors, history, log, report};
 
-/// What a scan takes in, and what it passes over and why.
+/// The paths that a scan covers, and those it skips with the reason.
 fn scanned(sandbox: &mut Sandbox) -> (Vec<String>, Vec<(String, OutReason)>) {
     let skipped = look_around(&mut sandbox.workspace).expect("the tree is scanned").skipped;
     settle();
@@ -29,28 +29,34 @@ fn scanned(sandbox: &mut Sandbox) -> (Vec<String>, Vec<(String, OutReason)>) {
     (covered.map(|(path, _)| path.display()).collect(), skipped.collect())
 }
 
-fn out<const N: usize>(paths: [(&str, OutReason); N]) -> Vec<(String, OutReason)> {
-    paths.map(|(path, reason)| (path.to_owned(), reason)).to_vec()
+fn out(paths: &[(&str, OutReason)]) -> Vec<(String, OutReason)> {
+    paths.iter().map(|(path, reason)| ((*path).to_owned(), *reason)).collect()
 }
 
-#[test]
-fn ignore_rules_are_gits() {
-    let mut sandbox = Sandbox::in_memory();
-    // No ignored file is small enough to be precious: what is ignored is out.
-    sandbox.workspace.scope.precious_file_max = 0;
-    sandbox.write(".gitignore", "*.log\n!keep.log\n/top\nbuild/\n# comment\n\nlib/*.tmp\n");
-    sandbox.write(".git/info/exclude", "private\n");
-    sandbox.write("lib/.gitignore", "!loud.log\nkeep.log\n");
-    for name in ["a.log", "keep.log", "top", "private", "build/out", "lib/top", "lib/loud.log"] {
-        sandbox.write(name, "x");
-    }
-    for name in ["lib/keep.log", "lib/x.tmp", "lib/deep/x.tmp", "lib/build/out", "lib/deep/a.log"] {
-        sandbox.write(name, "x");
-    }
-    let (covered, skipped) = scanned(&mut sandbox);
-    assert_eq!(
-        covered,
-        [
+struct Row {
+    name: &'static str,
+    set_up: fn(&mut Sandbox),
+    covered: &'static [&'static str],
+    skipped: &'static [(&'static str, OutReason)],
+}
+
+const ROWS: [Row; 6] = [
+    Row {
+        name: "ignore rules are git's",
+        set_up: |s| {
+            // No ignored file is small enough to be covered.
+            s.workspace.scope.precious_file_max = 0;
+            s.write(".gitignore", "*.log\n!keep.log\n/top\nbuild/\n# comment\n\nlib/*.tmp\n");
+            s.write(".git/info/exclude", "private\n");
+            s.write("lib/.gitignore", "!loud.log\nkeep.log\n");
+            for name in ["a.log", "keep.log", "top", "private", "build/out", "lib/top"] {
+                s.write(name, "x");
+            }
+            for name in ["loud.log", "keep.log", "x.tmp", "deep/x.tmp", "build/out", "deep/a.log"] {
+                s.write(&format!("lib/{name}"), "x");
+            }
+        },
+        covered: &[
             ".gitignore",
             "keep.log",
             "lib",
@@ -58,12 +64,9 @@ fn ignore_rules_are_gits() {
             "lib/deep",
             "lib/deep/x.tmp",
             "lib/loud.log",
-            "lib/top"
-        ]
-    );
-    assert_eq!(
-        skipped,
-        out([
+            "lib/top",
+        ],
+        skipped: &[
             ("a.log", OutReason::IgnoredFile),
             ("build", OutReason::IgnoredFolder),
             ("lib/build", OutReason::IgnoredFolder),
@@ -72,65 +75,98 @@ fn ignore_rules_are_gits() {
             ("lib/x.tmp", OutReason::IgnoredFile),
             ("private", OutReason::IgnoredFile),
             ("top", OutReason::IgnoredFile),
-        ])
-    );
-}
-
-#[test]
-fn a_nested_repository_is_in_by_its_own_rules_without_its_internals() {
-    let mut sandbox = Sandbox::in_memory();
-    sandbox.workspace.scope.precious_file_max = 0;
-    sandbox.write(".gitignore", "*.log\n");
-    sandbox.write("dep/.git/HEAD", "ref: refs/heads/main\n");
-    sandbox.write("dep/.gitignore", "*.tmp\n");
-    sandbox.write("dep/a.log", "in: the rules above do not speak for it\n");
-    sandbox.write("dep/a.tmp", "out\n");
-    sandbox.write("dep/src/b.log", "in\n");
-    sandbox.write("b.log", "out\n");
-    let (covered, skipped) = scanned(&mut sandbox);
-    assert_eq!(
-        covered,
-        [".gitignore", "dep", "dep/.gitignore", "dep/a.log", "dep/src", "dep/src/b.log"]
-    );
-    assert_eq!(
-        skipped,
-        out([("b.log", OutReason::IgnoredFile), ("dep/a.tmp", OutReason::IgnoredFile)])
-    );
-}
-
-#[test]
-fn derived_folders_are_known_by_name_and_by_what_stands_beside_them() {
-    let mut sandbox = Sandbox::in_memory();
-    sandbox.workspace.scope.derived_folders = vec!["generated".to_owned()];
-    sandbox.write("package.json", "{}");
-    sandbox.write("node_modules/dep/index.js", "x");
-    sandbox.write("docs/node_modules/mine.txt", "no manifest beside it: somebody's own\n");
-    sandbox.write("lib/.gitignore", "target/\n");
-    sandbox.write("lib/target/debug/x", "x");
-    sandbox.write("src/__pycache__/a.pyc", "x");
-    sandbox.write("src/generated/a.rs", "x");
-    let (covered, skipped) = scanned(&mut sandbox);
-    assert_eq!(
-        covered,
-        [
+        ],
+    },
+    Row {
+        name: "a nested repository is covered by its own rules, without its internals",
+        set_up: |s| {
+            s.workspace.scope.precious_file_max = 0;
+            s.write(".gitignore", "*.log\n");
+            s.write("dep/.git/HEAD", "ref: refs/heads/main\n");
+            s.write("dep/.gitignore", "*.tmp\n");
+            s.write("dep/a.log", "covered: the rules above do not apply to it\n");
+            s.write("dep/a.tmp", "ignored\n");
+            s.write("dep/src/b.log", "covered\n");
+            s.write("b.log", "ignored\n");
+        },
+        covered: &[".gitignore", "dep", "dep/.gitignore", "dep/a.log", "dep/src", "dep/src/b.log"],
+        skipped: &[("b.log", OutReason::IgnoredFile), ("dep/a.tmp", OutReason::IgnoredFile)],
+    },
+    Row {
+        name: "derived folders are recognized by name and by the files next to them",
+        set_up: |s| {
+            s.workspace.scope.derived_folders = vec!["generated".to_owned()];
+            s.write("package.json", "{}");
+            s.write("node_modules/dep/index.js", "x");
+            s.write("docs/node_modules/mine.txt", "no manifest next to it: a user's own folder\n");
+            s.write("lib/.gitignore", "target/\n");
+            s.write("lib/target/debug/x", "x");
+            s.write("src/__pycache__/a.pyc", "x");
+            s.write("src/generated/a.rs", "x");
+        },
+        covered: &[
             "docs",
             "docs/node_modules",
             "docs/node_modules/mine.txt",
             "lib",
             "lib/.gitignore",
             "package.json",
-            "src"
-        ]
-    );
-    assert_eq!(
-        skipped,
-        out([
+            "src",
+        ],
+        skipped: &[
             ("lib/target", OutReason::Derived),
             ("node_modules", OutReason::Derived),
             ("src/__pycache__", OutReason::Derived),
             ("src/generated", OutReason::Derived),
-        ])
-    );
+        ],
+    },
+    Row {
+        name: ".takebackignore excludes paths",
+        set_up: |s| {
+            s.write(".takebackignore", "secrets/\n*.iso\n");
+            for name in ["secrets/key", "disk.iso", "lib/other.iso", "a.txt"] {
+                s.write(name, "x");
+            }
+        },
+        covered: &[".takebackignore", "a.txt", "lib"],
+        skipped: &[
+            ("disk.iso", OutReason::Excluded),
+            ("lib/other.iso", OutReason::Excluded),
+            ("secrets", OutReason::Excluded),
+        ],
+    },
+    Row {
+        name: "a nested workspace owns its files",
+        set_up: |s| {
+            s.workspace.scope.nested_workspaces = vec![path("lib/inner")];
+            s.write("lib/inner/a.txt", "x");
+            s.write("lib/b.txt", "x");
+        },
+        covered: &["lib", "lib/b.txt"],
+        skipped: &[("lib/inner", OutReason::NestedWorkspace)],
+    },
+    Row {
+        name: "links are recorded as links and never followed",
+        set_up: |s| {
+            fs::create_dir(s.outside().join("elsewhere")).unwrap();
+            fs::write(s.outside().join("elsewhere/secret"), "x").unwrap();
+            symlink("../elsewhere", s.at("link")).unwrap();
+            symlink("link", s.at("loop")).unwrap();
+        },
+        covered: &["link", "loop"],
+        skipped: &[],
+    },
+];
+
+#[test]
+fn a_scan_covers_the_workspace_and_reports_what_it_skips() {
+    for Row { name, set_up, covered, skipped } in ROWS {
+        let mut sandbox = Sandbox::in_memory();
+        set_up(&mut sandbox);
+        let found = scanned(&mut sandbox);
+        assert_eq!(found.0, covered, "{name}: covered");
+        assert_eq!(found.1, out(skipped), "{name}: skipped");
+    }
 }
 
 #[test]
@@ -147,7 +183,7 @@ fn ignored_files_are_precious_within_a_budget() {
     assert_eq!(covered, [".env", ".gitignore", "a.db"]);
     assert_eq!(
         skipped,
-        out([("b.db", OutReason::OverBudget), ("large.db", OutReason::IgnoredFile)])
+        out(&[("b.db", OutReason::OverBudget), ("large.db", OutReason::IgnoredFile)])
     );
 
     let point = sandbox.prompt("s", "go");
@@ -162,26 +198,6 @@ fn ignored_files_are_precious_within_a_budget() {
 }
 
 #[test]
-fn takebackignore_keeps_things_out() {
-    let mut sandbox = Sandbox::in_memory();
-    sandbox.write(".takebackignore", "secrets/\n*.iso\n");
-    sandbox.write("secrets/key", "x");
-    sandbox.write("disk.iso", "x");
-    sandbox.write("lib/other.iso", "x");
-    sandbox.write("a.txt", "x");
-    let (covered, skipped) = scanned(&mut sandbox);
-    assert_eq!(covered, [".takebackignore", "a.txt", "lib"]);
-    assert_eq!(
-        skipped,
-        out([
-            ("disk.iso", OutReason::Excluded),
-            ("lib/other.iso", OutReason::Excluded),
-            ("secrets", OutReason::Excluded),
-        ])
-    );
-}
-
-#[test]
 fn pipes_are_never_opened() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("a.txt", "a\n");
@@ -190,7 +206,7 @@ fn pipes_are_never_opened() {
     assert!(made.success());
     let (covered, skipped) = scanned(&mut sandbox);
     assert_eq!(covered, ["a.txt"]);
-    assert_eq!(skipped, out([("pipe", OutReason::Special)]));
+    assert_eq!(skipped, out(&[("pipe", OutReason::Special)]));
 
     sandbox.prompt("s", "go");
     sandbox.before_edit("s", &["pipe"]);
@@ -206,32 +222,10 @@ fn pipes_are_never_opened() {
     assert_eq!(history(&sandbox, "a.txt").pop().map(|change| change.after), Some(special));
 }
 
-#[test]
-fn a_workspace_inside_another_owns_its_files() {
-    let mut sandbox = Sandbox::in_memory();
-    sandbox.workspace.scope.nested_workspaces = vec![path("lib/inner")];
-    sandbox.write("lib/inner/a.txt", "x");
-    sandbox.write("lib/b.txt", "x");
-    let (covered, skipped) = scanned(&mut sandbox);
-    assert_eq!(covered, ["lib", "lib/b.txt"]);
-    assert_eq!(skipped, out([("lib/inner", OutReason::NestedWorkspace)]));
-}
-
-#[test]
-fn links_are_kept_as_links_and_never_followed() {
-    let mut sandbox = Sandbox::in_memory();
-    fs::create_dir(sandbox.outside().join("elsewhere")).unwrap();
-    fs::write(sandbox.outside().join("elsewhere/secret"), "x").unwrap();
-    symlink("../elsewhere", sandbox.at("link")).unwrap();
-    symlink("link", sandbox.at("loop")).unwrap();
-    let (covered, _) = scanned(&mut sandbox);
-    assert_eq!(covered, ["link", "loop"]);
-}
-
 // --- roots --------------------------------------------------------------------------------------
 
 #[test]
-fn some_folders_are_never_a_workspace() {
+fn some_folders_cannot_be_a_workspace() {
     let sandbox = Sandbox::in_memory();
     let home = sandbox.outside();
     let store = home.join("store");
@@ -257,7 +251,7 @@ fn some_folders_are_never_a_workspace() {
 // --- rules that change --------------------------------------------------------------------------
 
 #[test]
-fn what_comes_into_scope_was_never_made_and_is_never_deleted() {
+fn files_that_enter_the_scope_are_never_deleted() {
     for agent_edits_the_rules in [true, false] {
         let mut sandbox = Sandbox::in_memory();
         sandbox.write(".gitignore", "out/\n");
@@ -287,7 +281,7 @@ fn what_comes_into_scope_was_never_made_and_is_never_deleted() {
 }
 
 #[test]
-fn rules_that_change_in_place_are_heard_in_folders_that_did_not_change() {
+fn rules_edited_by_a_user_apply_to_unchanged_folders() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.workspace.scope.precious_file_max = 0;
     sandbox.write(".gitignore", "*.log\n");
@@ -314,7 +308,7 @@ fn rules_that_change_in_place_are_heard_in_folders_that_did_not_change() {
 
 /// The log has the new rules before a scan sees them.
 #[test]
-fn rules_that_an_edit_changes_are_heard_in_folders_that_did_not_change() {
+fn rules_edited_by_an_agent_apply_to_unchanged_folders() {
     let mut sandbox = Sandbox::new();
     sandbox.workspace.scope.ignored_folder_names = 0;
     sandbox.write(".gitignore", "out/\n");
@@ -333,7 +327,7 @@ fn rules_that_an_edit_changes_are_heard_in_folders_that_did_not_change() {
 }
 
 #[test]
-fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
+fn a_known_path_stays_covered_when_rules_exclude_it() {
     for rules in [".gitignore", ".takebackignore"] {
         let mut sandbox = Sandbox::in_memory();
         sandbox.write("lib/a.txt", "a\n");
@@ -348,12 +342,12 @@ fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
         });
         sandbox.agent_runs("s", "rm -r lib", |sandbox| sandbox.remove("lib"));
         sandbox.turn_end("s");
-        assert_eq!(who(&sandbox, "lib"), ["s call-3 Bash window"], "{rules}");
-        assert_eq!(who(&sandbox, "lib/a.txt"), ["s call-2 Bash window"], "{rules}");
-        assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Bash window"], "{rules}");
+        assert_eq!(authors(&sandbox, "lib"), ["s call-3 Bash window"], "{rules}");
+        assert_eq!(authors(&sandbox, "lib/a.txt"), ["s call-2 Bash window"], "{rules}");
+        assert_eq!(authors(&sandbox, "b.txt"), ["s call-2 Bash window"], "{rules}");
         let receipt = sandbox.rewind_to(point);
         assert_eq!(
-            said(&receipt),
+            report(&receipt),
             [
                 "success",
                 "restored b.txt",
@@ -369,7 +363,7 @@ fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
 }
 
 #[test]
-fn a_path_once_named_is_found_by_scans_although_its_folder_is_out() {
+fn a_named_path_in_an_ignored_folder_stays_covered() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.workspace.scope.ignored_folder_names = 0;
     sandbox.write(".gitignore", "out/\n");
@@ -388,7 +382,7 @@ fn a_path_once_named_is_found_by_scans_although_its_folder_is_out() {
     sandbox.agent_runs("s", "rm -r out", |sandbox| sandbox.remove("out"));
     sandbox.turn_end("s");
     assert_eq!(
-        who(&sandbox, "out/deep/a.txt"),
+        authors(&sandbox, "out/deep/a.txt"),
         [
             "s call-1 Edit named",
             "s call-2 Bash window",
@@ -398,11 +392,11 @@ fn a_path_once_named_is_found_by_scans_although_its_folder_is_out() {
     );
     sandbox.rewind_to(point);
     assert_eq!(sandbox.read("out/deep/a.txt"), "before\n");
-    assert!(!sandbox.exists("out/deep/b.txt"), "nobody has it");
+    assert!(!sandbox.exists("out/deep/b.txt"), "its contents are stored nowhere");
 }
 
 #[test]
-fn a_named_path_is_in_even_if_rules_exclude_it() {
+fn a_named_path_is_covered_even_if_rules_exclude_it() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write(".gitignore", "out/\n");
     sandbox.write("out/a.txt", "before\n");
@@ -411,14 +405,14 @@ fn a_named_path_is_in_even_if_rules_exclude_it() {
     sandbox.agent_writes("s", "out/new.txt", "made\n");
     sandbox.turn_end("s");
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         ["success", "restored out/a.txt", "deleted out/new.txt"]
     );
     assert_eq!(sandbox.read("out/a.txt"), "before\n");
 }
 
 #[test]
-fn a_nested_repository_keeps_its_own_rules_after_it_has_settled() {
+fn a_settled_nested_repository_keeps_its_own_rules() {
     let mut sandbox = Sandbox::new();
     sandbox.write(".gitignore", "build/\n");
     sandbox.write("nested/.git/HEAD", "ref: refs/heads/main\n");
@@ -432,7 +426,7 @@ fn a_nested_repository_keeps_its_own_rules_after_it_has_settled() {
 }
 
 #[test]
-fn the_budget_for_ignored_files_is_remembered_without_the_index() {
+fn the_budget_for_ignored_files_survives_the_loss_of_the_index() {
     let mut sandbox = Sandbox::new();
     sandbox.workspace.scope.precious_total_max = 10;
     sandbox.write(".gitignore", "*.db\n");
@@ -443,11 +437,11 @@ fn the_budget_for_ignored_files_is_remembered_without_the_index() {
     sandbox.workspace.scope.precious_total_max = 10;
     scanned(&mut sandbox);
     sandbox.write("b.db", "12345678");
-    assert_eq!(scanned(&mut sandbox).1, out([("b.db", OutReason::OverBudget)]));
+    assert_eq!(scanned(&mut sandbox).1, out(&[("b.db", OutReason::OverBudget)]));
 }
 
 #[test]
-fn only_what_is_covered_is_counted() {
+fn only_covered_files_are_counted() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.workspace.scope.precious_file_max = 3;
     sandbox.write(".gitignore", "*.db\n");
@@ -462,7 +456,7 @@ fn only_what_is_covered_is_counted() {
 }
 
 #[test]
-fn rules_that_exclude_themselves_are_taken_back_all_the_same() {
+fn rules_that_exclude_themselves_are_taken_back() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("a.txt", "a\n");
     let point = sandbox.prompt("s", "go");
@@ -479,7 +473,7 @@ fn rules_that_exclude_themselves_are_taken_back_all_the_same() {
 }
 
 #[test]
-fn what_is_in_a_folder_that_came_after_the_scan_is_new_however_the_folder_was_found() {
+fn files_in_a_folder_first_seen_by_a_preview_are_new() {
     let mut sandbox = Sandbox::new();
     sandbox.write("d/one", "1\n");
     let point = sandbox.prompt("s", "go");
@@ -496,7 +490,7 @@ fn what_is_in_a_folder_that_came_after_the_scan_is_new_however_the_folder_was_fo
 }
 
 #[test]
-fn what_was_never_kept_and_is_gone_is_said_to_be_missing() {
+fn a_deleted_path_that_was_never_covered_is_reported() {
     let mut sandbox = Sandbox::new();
     sandbox.workspace.scope.ignored_folder_names = 0;
     fs::create_dir(sandbox.at(".git")).unwrap();
@@ -514,7 +508,7 @@ fn what_was_never_kept_and_is_gone_is_said_to_be_missing() {
     sandbox.turn_end("s");
     let receipt = sandbox.rewind_to(point);
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         [
             "not all",
             "restored f",
@@ -532,7 +526,7 @@ fn what_was_never_kept_and_is_gone_is_said_to_be_missing() {
 }
 
 #[test]
-fn what_was_passed_over_is_judged_again_when_the_reason_is_gone() {
+fn skipped_paths_are_covered_once_the_reason_is_gone() {
     let mut sandbox = Sandbox::new();
     sandbox.workspace.scope.ignored_folder_names = 0;
     sandbox.workspace.scope.precious_file_max = 10;
@@ -551,20 +545,20 @@ fn what_was_passed_over_is_judged_again_when_the_reason_is_gone() {
         ("d/c.db", OutReason::IgnoredFile),
         ("e/x.own", OutReason::IgnoredFolder),
     ];
-    assert_eq!(skipped, out(all));
-    assert_eq!(scanned(&mut sandbox).1, out(all), "they are still told");
+    assert_eq!(skipped, out(&all));
+    assert_eq!(scanned(&mut sandbox).1, out(&all), "they are still reported");
 
     // Written in place: no folder's time moves.
     sandbox.write("d/c.db", "123");
     settle();
-    assert_eq!(scanned(&mut sandbox).1, out([all[0], all[2]]));
+    assert_eq!(scanned(&mut sandbox).1, out(&[all[0], all[2]]));
     sandbox.write(".git/info/exclude", "");
     settle();
-    assert_eq!(scanned(&mut sandbox).1, out([all[0]]));
+    assert_eq!(scanned(&mut sandbox).1, out(&[all[0]]));
     sandbox.write("d/a.db", "");
     settle();
     scanned(&mut sandbox);
-    assert_eq!(scanned(&mut sandbox).1, out([all[0]]), "11 bytes are still too many");
+    assert_eq!(scanned(&mut sandbox).1, out(&[all[0]]), "11 bytes are still too many");
     sandbox.workspace.scope.precious_total_max = 11;
-    assert_eq!(scanned(&mut sandbox).1, out([]));
+    assert_eq!(scanned(&mut sandbox).1, out(&[]));
 }

@@ -1,4 +1,4 @@
-//! What has the name of a stage and is not this store's stands in nobody's way, and stays.
+//! Anything named like a stage that is not this store's is left alone and does not stop a rewind.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,7 +13,7 @@ use takeback_testkit::{Sandbox, tree};
 const ID: RewindId = RewindId(0xaa);
 const STAGE: &str = ".takeback/stage-00000000000000aa";
 
-/// An agent has made `a.txt` say something else.
+/// An agent has edited `a.txt`.
 fn edited() -> (Sandbox, PointId) {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "a\n");
@@ -29,9 +29,9 @@ fn mark_of(store_dir: &Path) -> String {
 }
 
 #[test]
-fn what_is_not_this_stores_is_left_alone() {
-    type Put = fn(&Sandbox);
-    let cases: [(&str, Put); 6] = [
+fn foreign_stages_are_left_alone() {
+    type Setup = fn(&Sandbox);
+    let cases: [(&str, Setup); 6] = [
         ("a folder in it", |sandbox| fs::create_dir_all(sandbox.at(STAGE).join("sub")).unwrap()),
         ("a file of that name", |sandbox| sandbox.write(STAGE, "mine\n")),
         ("a link of that name", |sandbox| {
@@ -43,7 +43,7 @@ fn what_is_not_this_stores_is_left_alone() {
             fs::create_dir(sandbox.at(".takeback")).unwrap();
             symlink("nowhere", sandbox.at(STAGE)).unwrap();
         }),
-        ("a version that somebody saved", |sandbox| {
+        ("a version that a user saved", |sandbox| {
             sandbox.write(&format!("{STAGE}/new-0"), "saved meanwhile\n");
         }),
         ("made by another store", |sandbox| {
@@ -51,9 +51,9 @@ fn what_is_not_this_stores_is_left_alone() {
             sandbox.write(&format!("{STAGE}/new-0"), "being made\n");
         }),
     ];
-    for (what, put) in cases {
+    for (what, set_up) in cases {
         let (mut sandbox, point) = edited();
-        put(&sandbox);
+        set_up(&sandbox);
         let own = tree(&sandbox.at(".takeback"));
         assert!(!needs_recovery(&sandbox.workspace).unwrap(), "{what}");
         let recovered = recover(&mut sandbox.workspace).unwrap();
@@ -70,7 +70,7 @@ fn what_is_not_this_stores_is_left_alone() {
 }
 
 #[test]
-fn what_only_looks_like_the_name_of_a_stage_is_none() {
+fn names_that_only_resemble_a_stage_are_left_alone() {
     let (mut sandbox, _) = edited();
     for name in ["stage-00000000000000AA", "stage-aa", "stage-"] {
         sandbox.write(&format!(".takeback/{name}/new-0"), "mine\n");
@@ -81,7 +81,7 @@ fn what_only_looks_like_the_name_of_a_stage_is_none() {
 }
 
 #[test]
-fn an_empty_stage_and_one_with_the_stores_mark_go() {
+fn empty_and_marked_stages_are_cleared() {
     for files in [&[][..], &["mark"], &["mark", "new-0", "part-1"]] {
         let (mut sandbox, _) = edited();
         fs::create_dir_all(sandbox.at(STAGE)).unwrap();
@@ -97,7 +97,7 @@ fn an_empty_stage_and_one_with_the_stores_mark_go() {
     }
 }
 
-/// Somebody made a folder in a stage that was never promised.
+/// A user made a folder in a stage that was never promised.
 #[test]
 fn a_stage_that_cannot_be_cleared_stops_nothing() {
     let (mut sandbox, point) = edited();
@@ -112,9 +112,9 @@ fn a_stage_that_cannot_be_cleared_stops_nothing() {
     assert_eq!(left, ["sub", "sub/mine.txt", &mark].map(PathBuf::from));
 }
 
-/// A name that a rewind's stage would have is taken: nothing is promised, and what is there stays.
+/// The names of the next stages are taken: nothing is promised, and the existing files stay.
 #[test]
-fn a_stage_is_never_made_in_a_folder_that_is_there() {
+fn a_stage_is_never_made_in_an_existing_folder() {
     let (mut sandbox, point) = edited();
     let taken: Vec<String> =
         (0..20).map(|id| format!(".takeback/stage-{}/new-0", RewindId(id))).collect();

@@ -1,13 +1,13 @@
-//! What scans record is what a full re-hash would find, whatever was done to the files between them.
+//! Scans record what a full re-hash would find, whatever happened to the files between them.
 //!
 //! Random runs of everything that could deceive a cache of file times, with scans in between. After
-//! every scan the log's last word on each path is compared with an oracle that reads the whole tree
+//! every scan the log's latest entry of each path is compared with an oracle that reads the whole tree
 //! with `std::fs` and hashes it. `TAKEBACK_TEST_RUNS` sets the number of runs.
 //!
-//! Kernels since 6.13 give two writes with a look between them two times on most file systems: there
-//! nothing can be wrong within a tick. `TMPDIR` on a ramfs shows what others see.
+//! Kernels since 6.13 date two writes with a look between them differently on most file systems, so
+//! nothing can go wrong within a tick there. `TMPDIR` on a ramfs tests the other case.
 
-mod deeds;
+mod operations;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -25,11 +25,11 @@ use takeback_core::{checkpoint, look_around};
 use takeback_store::{Digest, Entry, PointId};
 use takeback_testkit::Sandbox;
 
-use self::deeds::any_deed;
+use self::operations::any_operation;
 use crate::recording::settle;
 
 const RUNS: u32 = 80;
-/// A run is mostly waiting for the clock to tick.
+/// A run mostly waits for the clock to tick.
 const THREADS: u32 = 4;
 
 #[test]
@@ -38,7 +38,7 @@ fn scans_find_what_a_full_rehash_finds() {
 }
 
 #[test]
-fn a_watcher_tells_of_all_that_a_full_rehash_finds() {
+fn a_watcher_finds_what_a_full_rehash_finds() {
     check_all(Run::watched);
 }
 
@@ -59,11 +59,11 @@ fn check_all(begin: fn() -> Run) {
 fn check(cases: u32, begin: fn() -> Run) -> Result<(), String> {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)
-        .run(&vec(any_deed(), 1..14), |deeds| {
+        .run(&vec(any_operation(), 1..14), |operations| {
             let mut run = begin();
-            for (at, deed) in deeds.iter().enumerate() {
-                run.act(deed).map_err(|why| {
-                    TestCaseError::fail(format!("at deed {}, {deed:?}: {why}", at + 1))
+            for (at, operation) in operations.iter().enumerate() {
+                run.act(operation).map_err(|why| {
+                    TestCaseError::fail(format!("at operation {}, {operation:?}: {why}", at + 1))
                 })?;
             }
             run.rest().map_err(TestCaseError::fail)
@@ -74,7 +74,7 @@ fn check(cases: u32, begin: fn() -> Run) -> Result<(), String> {
 struct Run {
     sandbox: Sandbox,
     first: PointId,
-    /// Counts what was written, so that no two writes are of the same bytes.
+    /// Counts the writes, so that no two write the same bytes.
     writes: u8,
 }
 
@@ -89,7 +89,7 @@ impl Run {
         Self { sandbox, first, writes: 0 }
     }
 
-    /// Points are made on a watcher's word.
+    /// Points rely on a watcher.
     fn watched() -> Self {
         let mut run = Self::new();
         let watched = TreeWatch::new(Trust::WithScans { every: Duration::MAX });
@@ -111,7 +111,7 @@ impl Run {
         self.compare()
     }
 
-    /// Once nothing changes any more, nothing is read: the runs before this did rely on the cache.
+    /// Once nothing changes any more, nothing is read: so the scans before did rely on the cache.
     fn rest(&mut self) -> Result<(), String> {
         settle();
         self.look()?;
@@ -124,11 +124,11 @@ impl Run {
         }
     }
 
-    /// Whether the log says of every path what is on disk.
+    /// Whether the log matches the disk for every path.
     fn compare(&self) -> Result<(), String> {
         let root = self.sandbox.root();
         let disk = rehashed(&root);
-        let rules = RulesNow::read(&root, &disk);
+        let rules = IgnoreRules::read(&root, &disk);
         let latest = self.sandbox.workspace.store.latest().expect("the store can be read");
         let log: BTreeMap<Vec<u8>, Entry> =
             latest.into_iter().map(|(path, entry)| (path.as_bytes().to_vec(), entry)).collect();
@@ -153,7 +153,7 @@ impl Run {
     }
 }
 
-/// Everything below the root, read and hashed with nothing that is judged here.
+/// Everything below the root, read and hashed without any code under test.
 fn rehashed(root: &Path) -> BTreeMap<Vec<u8>, Entry> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];
@@ -183,10 +183,10 @@ fn rehashed(root: &Path) -> BTreeMap<Vec<u8>, Entry> {
     found
 }
 
-/// The ignore rules in force: each a line, and the folder that it is of with its slash.
-struct RulesNow(Vec<(Vec<u8>, String)>);
+/// The current ignore rules: each a folder with its slash, and a line.
+struct IgnoreRules(Vec<(Vec<u8>, String)>);
 
-impl RulesNow {
+impl IgnoreRules {
     fn read(root: &Path, disk: &BTreeMap<Vec<u8>, Entry>) -> Self {
         let mut rules = Vec::new();
         for path in disk.keys() {

@@ -1,4 +1,4 @@
-//! Every rewind can be taken back, to any depth, whatever came since.
+//! Every rewind can be undone, to any depth, whatever happened since.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target};
 use takeback_store::{PointId, PointKind};
 use takeback_testkit::Sandbox;
 
-use crate::shown::{assert_consistent, said};
+use crate::text::{assert_consistent, report};
 
 /// Three prompts, each of which makes `a.txt` say its number and a file of that name; with their
 /// points. Before the first, `a.txt` says 0.
@@ -65,7 +65,7 @@ fn undo_and_redo_go_any_number_of_levels() {
 }
 
 #[test]
-fn an_undo_gives_back_exactly_what_was_there() {
+fn an_undo_restores_the_tree_exactly() {
     let (mut sandbox, points) = three_turns();
     sandbox.write("a.txt", "mine\n");
     sandbox.write("mine.txt", "mine\n");
@@ -91,7 +91,10 @@ fn an_undo_works_after_new_prompts_and_keeps_what_came_since() {
     sandbox.turn_end("t");
     sandbox.reopen();
     let receipt = sandbox.undo();
-    assert_eq!(said(&receipt), ["success", "restored a.txt", "restored made-2", "restored made-3"]);
+    assert_eq!(
+        report(&receipt),
+        ["success", "restored a.txt", "restored made-2", "restored made-3"]
+    );
     assert_eq!(state(&sandbox), "3 [123]");
     for name in ["mine.txt", "new.txt", "other.txt"] {
         assert!(sandbox.exists(name), "{name}");
@@ -112,7 +115,7 @@ fn an_undo_merges_with_later_work_or_leaves_it() {
     sandbox.write("beside.txt", lines("1", "mine"));
     sandbox.write("over.txt", lines("mine", "9"));
     assert_eq!(
-        said(&sandbox.undo()),
+        report(&sandbox.undo()),
         ["not all", "merged beside.txt", "conflict over.txt: both changed the same lines"]
     );
     assert_eq!(sandbox.read("beside.txt"), lines("one", "mine"));
@@ -120,34 +123,18 @@ fn an_undo_merges_with_later_work_or_leaves_it() {
 }
 
 #[test]
-fn an_exact_undo_gives_back_what_the_rewind_took_whoever_wrote_there_since() {
+fn an_exact_undo_restores_everything_over_later_edits() {
     let (mut sandbox, points) = three_turns();
     sandbox.rewind_to(points[0]);
     sandbox.write("a.txt", "mine\n");
     sandbox.write("made-1", "mine\n");
     sandbox.write("mine.txt", "mine\n");
-    let exact = RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(Target::Undo) };
-    assert!(sandbox.rewind(&exact).unwrap().success);
+    assert!(exactly(&mut sandbox, Target::Undo).success);
     assert_eq!(state(&sandbox), "3 [123]");
     assert_eq!(sandbox.read("made-1"), "made\n");
     assert_eq!(sandbox.read("mine.txt"), "mine\n", "the rewind had not touched it");
     sandbox.redo();
     assert_eq!(sandbox.read("a.txt"), "mine\n");
-}
-
-#[test]
-fn there_is_nothing_to_redo_after_a_new_rewind() {
-    let (mut sandbox, points) = three_turns();
-    sandbox.rewind_to(points[2]);
-    sandbox.undo();
-    sandbox.rewind_to(points[1]);
-    let nothing = sandbox.rewind(&RewindRequest::new(Target::Redo));
-    assert!(matches!(nothing, Err(RewindError::NothingToRedo)), "{nothing:?}");
-    assert_eq!(state(&sandbox), "1 [1]");
-    sandbox.undo();
-    assert_eq!(state(&sandbox), "3 [123]");
-    sandbox.redo();
-    assert_eq!(state(&sandbox), "1 [1]");
 }
 
 #[test]
@@ -165,40 +152,53 @@ fn a_redo_works_after_new_prompts() {
 
 // --- only what still has an effect --------------------------------------------------------------
 
+/// Each script starts after the three turns. `to N` rewinds to the point before turn N; behind the
+/// arrow is the state that follows, or why nothing is done.
 #[test]
-fn a_rewind_to_the_same_point_again_finds_nothing_to_do() {
-    let (mut sandbox, points) = three_turns();
-    sandbox.rewind_to(points[1]);
-    let again = sandbox.rewind_to(points[1]);
-    assert_eq!(said(&again), ["success"]);
-    assert_eq!(state(&sandbox), "1 [1]");
+fn rewinds_undos_and_redos_lead_to_the_expected_state() {
+    for script in [
+        // A new rewind ends what could be redone.
+        "to 3 -> 2 [12], undo -> 3 [123], to 2 -> 1 [1], redo -> nothing to redo, \
+         undo -> 3 [123], redo -> 1 [1]",
+        // A second rewind to the same point finds nothing to do.
+        "to 2 -> 1 [1], to 2 -> nothing to do",
+        // After it, an undo must be repeated: it may not be meant for the rewind before.
+        "to 2 -> 1 [1], to 2 -> nothing to do, undo -> last rewind did nothing, undo -> 3 [123]",
+        // Unless another rewind did something since.
+        "to 2 -> 1 [1], to 2 -> nothing to do, to 1 -> 0 [], undo -> 1 [1], undo -> 3 [123]",
+        // A rewind to a later point goes forward.
+        "to 1 -> 0 [], to 3 -> 2 [12], to 2 -> 1 [1], undo -> 2 [12], undo -> 0 []",
+    ] {
+        let (mut sandbox, points) = three_turns();
+        for step in script.split(", ") {
+            let (action, expected) = step.split_once(" -> ").unwrap();
+            let before = state(&sandbox);
+            let target = match action {
+                "undo" => Target::Undo,
+                "redo" => Target::Redo,
+                to => Target::Point(points[to[3..].parse::<usize>().unwrap() - 1]),
+            };
+            let answer = match sandbox.rewind(&RewindRequest::new(target)) {
+                Ok(receipt) => {
+                    assert!(receipt.success, "{script}: {step}: {receipt:?}");
+                    let is_empty = !receipt.changed_something();
+                    if is_empty { "nothing to do".to_owned() } else { state(&sandbox) }
+                }
+                Err(RewindError::NothingToRedo) => "nothing to redo".to_owned(),
+                Err(RewindError::RewoundNothing) => "last rewind did nothing".to_owned(),
+                Err(error) => panic!("{script}: {step}: {error:?}"),
+            };
+            assert_eq!(answer, expected, "{script}: {step}");
+            if answer.contains("nothing") {
+                assert_eq!(state(&sandbox), before, "{script}: {step}");
+            }
+            sandbox.reopen();
+        }
+    }
 }
 
 #[test]
-fn an_undo_after_a_rewind_that_changed_nothing_leaves_the_one_before_it() {
-    let (mut sandbox, points) = three_turns();
-    sandbox.rewind_to(points[1]);
-    assert!(!sandbox.rewind_to(points[1]).changed_something());
-    sandbox.reopen();
-    let undo = RewindRequest::new(Target::Undo);
-    let nothing = sandbox.rewind(&undo);
-    assert!(matches!(nothing, Err(RewindError::RewoundNothing)), "{nothing:?}");
-    assert_eq!(state(&sandbox), "1 [1]");
-    // Who asks once more means the one before it.
-    sandbox.undo();
-    assert_eq!(state(&sandbox), "3 [123]");
-    // One that did something since makes no difference to it.
-    sandbox.rewind_to(points[1]);
-    sandbox.rewind_to(points[1]);
-    sandbox.rewind_to(points[0]);
-    sandbox.undo();
-    assert_eq!(state(&sandbox), "1 [1]");
-    sandbox.undo();
-    assert_eq!(state(&sandbox), "3 [123]");
-}
-
-#[test]
-fn rewinds_one_after_the_other_lead_where_one_would_have_led() {
+fn several_rewinds_lead_where_one_would() {
     let (mut sandbox, points) = three_turns();
     let orders: [&[usize]; 6] = [&[0], &[2, 1, 0], &[2, 0], &[0, 0], &[1, 0], &[1, 2, 0]];
     for order in orders {
@@ -215,22 +215,6 @@ fn rewinds_one_after_the_other_lead_where_one_would_have_led() {
         }
         assert_eq!(state(&sandbox), "3 [123]", "{order:?}, undone");
     }
-}
-
-#[test]
-fn who_went_too_far_back_goes_forward_to_a_later_point() {
-    let (mut sandbox, points) = three_turns();
-    sandbox.rewind_to(points[0]);
-    assert_eq!(state(&sandbox), "0 []");
-    let receipt = sandbox.rewind_to(points[2]);
-    assert!(receipt.success, "{receipt:?}");
-    assert_eq!(state(&sandbox), "2 [12]");
-    sandbox.rewind_to(points[1]);
-    assert_eq!(state(&sandbox), "1 [1]");
-    sandbox.undo();
-    assert_eq!(state(&sandbox), "2 [12]");
-    sandbox.undo();
-    assert_eq!(state(&sandbox), "0 []");
 }
 
 #[test]
@@ -252,7 +236,7 @@ fn work_after_a_rewind_can_be_taken_back_alone() {
 // --- the safety point ---------------------------------------------------------------------------
 
 #[test]
-fn before_every_rewind_there_is_a_point_to_go_back_to() {
+fn every_rewind_has_a_safety_point() {
     let (mut sandbox, points) = three_turns();
     sandbox.write("a.txt", "3\n");
     sandbox.write("mine.txt", "mine\n");
@@ -270,15 +254,14 @@ fn before_every_rewind_there_is_a_point_to_go_back_to() {
     }
 }
 
-fn exactly(sandbox: &mut Sandbox, point: PointId) -> Receipt {
-    let exact =
-        RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(Target::Point(point)) };
+fn exactly(sandbox: &mut Sandbox, target: Target) -> Receipt {
+    let exact = RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(target) };
     sandbox.rewind(&exact).unwrap()
 }
 
 /// Also where the rewind that made the point did not touch what has changed since.
 #[test]
-fn exactly_to_a_safety_point_is_exact() {
+fn an_exact_rewind_to_a_safety_point_is_exact() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "0\n");
     let first = sandbox.prompt("s", "make docs");
@@ -290,22 +273,22 @@ fn exactly_to_a_safety_point_is_exact() {
     });
     sandbox.turn_end("s");
     let before = sandbox.tree();
-    let safety = exactly(&mut sandbox, first).safety_point.expect("there is one");
-    assert!(exactly(&mut sandbox, with_docs).success);
+    let safety = exactly(&mut sandbox, Target::Point(first)).safety_point.expect("there is one");
+    assert!(exactly(&mut sandbox, Target::Point(with_docs)).success);
     assert!(sandbox.exists("docs/index.md"));
     sandbox.write("mine.txt", "mine\n");
-    let receipt = exactly(&mut sandbox, safety);
+    let receipt = exactly(&mut sandbox, Target::Point(safety));
     assert!(receipt.is_whole(), "{receipt:?}");
     assert_eq!(sandbox.tree(), before);
 }
 
 /// A rewind of an agent's work looks only at what it may touch.
 #[test]
-fn exactly_to_a_safety_point_keeps_what_the_point_did_not_look_at() {
+fn an_exact_rewind_to_a_safety_point_keeps_unscanned_paths() {
     let (mut sandbox, points) = three_turns();
     sandbox.write("mine.txt", "before\n");
     let safety = sandbox.rewind_to(points[0]).safety_point.expect("there is one");
-    let receipt = exactly(&mut sandbox, safety);
+    let receipt = exactly(&mut sandbox, Target::Point(safety));
     assert!(receipt.success);
     let kept: Vec<_> = receipt.kept_files.iter().map(|note| note.path.display()).collect();
     assert_eq!((kept, sandbox.read("mine.txt").as_str()), (vec!["mine.txt".into()], "before\n"));
@@ -315,22 +298,20 @@ fn exactly_to_a_safety_point_keeps_what_the_point_did_not_look_at() {
     sandbox.prompt("s", "a look at everything");
     sandbox.turn_end("s");
     sandbox.write("mine.txt", "after\n");
-    let receipt = exactly(&mut sandbox, safety);
+    let receipt = exactly(&mut sandbox, Target::Point(safety));
     assert!(receipt.is_whole(), "{receipt:?}");
     assert_eq!(sandbox.read("mine.txt"), "before\n");
 }
 
 #[test]
-fn what_no_event_had_seen_before_a_rewind_can_be_had_back() {
+fn an_unrecorded_save_survives_a_rewind() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "one\n");
     let point = sandbox.prompt("s", "go");
     sandbox.agent_writes("s", "a.txt", "two\n");
     sandbox.turn_end("s");
     fs::write(sandbox.at("a.txt"), "saved a moment ago\n").unwrap();
-    let exact =
-        RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(Target::Point(point)) };
-    sandbox.rewind(&exact).unwrap();
+    exactly(&mut sandbox, Target::Point(point));
     assert_eq!(sandbox.read("a.txt"), "one\n");
     sandbox.undo();
     assert_eq!(sandbox.read("a.txt"), "saved a moment ago\n");

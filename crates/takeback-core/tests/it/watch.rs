@@ -1,5 +1,4 @@
-//! Snapshots on a watcher's word: what they cost, what would be lost if it were believed blindly, and
-//! that nothing is.
+//! Snapshots that rely on a watcher: their cost, what blind trust would lose, and that nothing is lost.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -37,7 +36,7 @@ fn watch(sandbox: &mut Sandbox, trust: Trust) {
     sandbox.workspace.watched = Some(Arc::new(TreeWatch::new(trust)));
 }
 
-/// A point made by hand, and on whose word.
+/// Makes a point; its outcome and its basis.
 fn point(sandbox: &mut Sandbox) -> (RecordOutcome, PointBasis) {
     let recorded = checkpoint(&mut sandbox.workspace, None).unwrap();
     let points = sandbox.workspace.store.points().unwrap();
@@ -45,36 +44,36 @@ fn point(sandbox: &mut Sandbox) -> (RecordOutcome, PointBasis) {
     (recorded, made.basis)
 }
 
-fn standing(sandbox: &Sandbox) -> WatchStatus {
+fn status(sandbox: &Sandbox) -> WatchStatus {
     sandbox.workspace.watched.as_ref().unwrap().status()
 }
 
-/// What the log lacks: as many changes as somebody finds who looks at everything.
+/// How many changes the log lacks: as many as a full scan finds.
 fn lost(sandbox: &Sandbox) -> usize {
     look_around(&mut sandbox.another_process()).unwrap().recorded.changes
 }
 
 #[test]
-fn a_snapshot_of_a_tree_in_which_nothing_happened_looks_at_nothing() {
+fn a_snapshot_of_an_unchanged_tree_looks_at_nothing() {
     let mut sandbox = Sandbox::new();
     for path in ["a/b/f", "d/f"] {
         sandbox.write(path, "old");
     }
     watch(&mut sandbox, CHECKED);
-    assert_eq!(standing(&sandbox), WatchStatus::Scanning(ScanCause::Start));
+    assert_eq!(status(&sandbox), WatchStatus::Scanning(ScanCause::Start));
     let (first, basis) = point(&mut sandbox);
     assert_eq!((first.changes, basis), (5, Scan));
-    // Nobody had heard of these folders, so nobody watched them while they were looked at.
+    // These folders were new, so they were not watched during the scan.
     let (second, basis) = point(&mut sandbox);
     assert_eq!((second.stats.folders, basis), (3, Watch));
-    assert_eq!(standing(&sandbox), WatchStatus::Watching { folders: 4 });
+    assert_eq!(status(&sandbox), WatchStatus::Watching { folders: 4 });
     let (third, basis) = point(&mut sandbox);
     assert_eq!((third.stats, basis), (ScanStats::default(), Watch));
     assert_eq!(third.seq, first.seq);
 }
 
 #[test]
-fn the_whole_tree_is_looked_at_when_it_is_due() {
+fn the_whole_tree_is_scanned_when_a_scan_is_due() {
     let mut sandbox = watched(Trust::WithScans { every: Duration::from_secs(3600) });
     let basis = [0, 58, 0, 4, 0].map(|minutes| {
         sandbox.days_pass(f64::from(minutes) / 24.0 / 60.0);
@@ -86,11 +85,11 @@ fn the_whole_tree_is_looked_at_when_it_is_due() {
     assert_eq!(point(&mut sandbox).1, Scan);
 }
 
-/// Everything at once between two points, each deed in folders of its own.
+/// Everything at once between two points, each operation in folders of its own.
 #[test]
-fn whatever_is_done_is_found_by_looking_at_its_folders_alone() {
-    type Deed = fn(&Sandbox);
-    let deeds: [(Deed, usize); 16] = [
+fn every_change_is_found_by_looking_at_its_folders() {
+    type Operation = fn(&Sandbox);
+    let operations: [(Operation, usize); 16] = [
         (|sandbox| sandbox.write("f", "new"), 1),
         (|sandbox| sandbox.write("a/b/new", ""), 1),
         (|sandbox| sandbox.write("new/deep/er/file", "new"), 4),
@@ -135,16 +134,16 @@ fn whatever_is_done_is_found_by_looking_at_its_folders_alone() {
         (|sandbox| sandbox.write("a/.takebackignore", ""), 3),
     ];
     let mut sandbox = watched(CHECKED);
-    for (number, (deed, changes)) in deeds.into_iter().enumerate() {
-        deed(&sandbox);
+    for (number, (operation, changes)) in operations.into_iter().enumerate() {
+        operation(&sandbox);
         let (recorded, basis) = point(&mut sandbox);
-        assert_eq!((recorded.changes, basis), (changes, Watch), "deed {number}");
-        assert_eq!(lost(&sandbox), 0, "deed {number}");
+        assert_eq!((recorded.changes, basis), (changes, Watch), "operation {number}");
+        assert_eq!(lost(&sandbox), 0, "operation {number}");
     }
 }
 
 #[test]
-fn a_file_is_looked_at_under_all_its_names() {
+fn a_hard_linked_file_is_looked_at_under_all_its_names() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a/f", "old");
     sandbox.write("b/c/f", "x");
@@ -162,15 +161,15 @@ fn a_file_is_looked_at_under_all_its_names() {
     let (recorded, basis) = point(&mut sandbox);
     assert_eq!((recorded.changes, basis), (2, Watch));
     assert_eq!(lost(&sandbox), 0);
-    // A new name of a file that had one is told of the new name alone.
+    // After a hard link, the kernel reports only the new name.
     fs::hard_link(sandbox.at("b/c/f"), sandbox.at("a/new")).unwrap();
     sandbox.write("a/new", "by its new name");
     let (recorded, basis) = point(&mut sandbox);
     assert_eq!((recorded.changes, basis), (2, Scan));
 }
 
-/// What becomes of one change under each policy: how many changes a second point has, on whose word,
-/// and how many it lacks.
+/// The outcome of one change under a policy: the changes of a second point, its basis, and how many
+/// changes it lacks.
 fn outcome(
     trust: Trust,
     lay: impl FnOnce(&mut Sandbox),
@@ -185,7 +184,7 @@ fn outcome(
 }
 
 #[test]
-fn what_the_kernel_could_not_keep_is_looked_for() {
+fn changes_lost_to_an_overflow_are_found() {
     let after_overflow = |sandbox: &mut Sandbox| {
         overflow(&sandbox.at("a/f"), &sandbox.at("f"));
         sandbox.write("d/f", "unheard of");
@@ -198,7 +197,7 @@ fn what_the_kernel_could_not_keep_is_looked_for() {
 fn after_an_overflow_the_tree_is_watched_anew() {
     let mut sandbox = watched(CHECKED);
     overflow(&sandbox.at("a/f"), &sandbox.at("f"));
-    // Nobody hears that the folder is another by now.
+    // The replacement of the folder is not reported.
     fs::rename(sandbox.at("d"), sandbox.outside().join("away")).unwrap();
     sandbox.write("d/f", "another");
     assert_eq!(point(&mut sandbox).1, Scan);
@@ -208,7 +207,7 @@ fn after_an_overflow_the_tree_is_watched_anew() {
 }
 
 #[test]
-fn what_happened_while_nobody_watched_is_looked_for() {
+fn changes_while_the_watcher_was_off_are_found() {
     let restarted = |trust: Trust| {
         move |sandbox: &mut Sandbox| {
             sandbox.workspace.watched = None;
@@ -234,7 +233,7 @@ fn write_before_it_is_watched(sandbox: &mut Sandbox) {
 }
 
 #[test]
-fn what_happened_in_a_new_folder_before_it_was_watched_is_looked_for() {
+fn changes_in_a_new_folder_before_it_was_watched_are_found() {
     let lay = |sandbox: &mut Sandbox| {
         let outside = sandbox.outside().join("new");
         fs::create_dir_all(outside.join("deep")).unwrap();
@@ -246,7 +245,7 @@ fn what_happened_in_a_new_folder_before_it_was_watched_is_looked_for() {
 }
 
 #[test]
-fn what_was_stored_through_a_map_is_looked_for_when_it_is_due() {
+fn stores_through_a_map_are_found_by_the_next_scan() {
     let outcomes = |trust: Trust, hours: f64| {
         let mut map = None;
         let mut sandbox = watched(trust);
@@ -260,13 +259,13 @@ fn what_was_stored_through_a_map_is_looked_for_when_it_is_due() {
         (before, point(&mut sandbox).0.changes)
     };
     assert_eq!(outcomes(Trust::Blindly, 1.0), ((0, Watch), 1));
-    // Until then it is not seen: the point says on whose word it was made.
+    // Until then it is not seen: the point's basis says so.
     assert_eq!(outcomes(CHECKED, 0.0), ((0, Watch), 1));
     assert_eq!(outcomes(CHECKED, 1.0), ((1, Scan), 0));
 }
 
 #[test]
-fn who_goes_back_takes_nobodys_word() {
+fn a_rewind_does_not_rely_on_the_watcher() {
     let mut sandbox = watched(CHECKED);
     sandbox.start("s");
     let before = sandbox.prompt("s", "go");
@@ -293,9 +292,9 @@ fn a_look_that_was_not_committed_is_made_again() {
     assert_eq!((recorded.changes, basis, lost(&sandbox)), (1, Watch, 0));
 }
 
-/// Two looks at once: the later one hears what happened since the first, and comes to nothing.
+/// Two looks at once: the later one gets the reports since the first, and fails.
 #[test]
-fn what_another_look_heard_and_lost_is_looked_for() {
+fn changes_reported_to_a_failed_look_are_found() {
     let mut sandbox = watched(CHECKED);
     checkpoint(&mut sandbox.workspace, Some("taken")).unwrap();
     let mut other = sandbox.another_process();
@@ -314,7 +313,7 @@ fn what_another_look_heard_and_lost_is_looked_for() {
 }
 
 #[test]
-fn what_others_recorded_is_known() {
+fn changes_recorded_by_others_are_known() {
     let mut sandbox = watched(CHECKED);
     let mut other = sandbox.another_process();
     sandbox.write("d/f", "new");
@@ -326,7 +325,7 @@ fn what_others_recorded_is_known() {
 }
 
 #[test]
-fn two_handles_share_what_is_watched() {
+fn two_handles_share_a_watcher() {
     let mut sandbox = watched(CHECKED);
     let mut other = sandbox.another_process();
     other.watched.clone_from(&sandbox.workspace.watched);
@@ -338,7 +337,7 @@ fn two_handles_share_what_is_watched() {
 }
 
 #[test]
-fn the_way_back_and_forth_is_watched_like_anything_else() {
+fn rewinds_and_undos_are_watched() {
     let mut sandbox = watched(CHECKED);
     sandbox.start("s");
     let before = sandbox.prompt("s", "go");

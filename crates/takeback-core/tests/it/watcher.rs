@@ -1,4 +1,4 @@
-//! What the kernel tells of each way to change something, and how it is understood.
+//! The kernel's events for each kind of change, and the folders they mean.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -41,7 +41,7 @@ impl Tree {
         self.root.path().join(path)
     }
 
-    /// Where something happened while `does` ran.
+    /// The folders in which something changed while `does` ran.
     fn after(&mut self, does: impl FnOnce(&Path)) -> DirtyFolders {
         does(self.root.path());
         self.watcher.drain()
@@ -53,7 +53,7 @@ fn folders(paths: &[&str]) -> DirtyFolders {
 }
 
 #[test]
-fn nothing_happened() {
+fn reads_and_outside_changes_are_not_reported() {
     let mut tree = Tree::new();
     let read = |root: &Path| {
         fs::read(root.join("a/f")).unwrap();
@@ -65,12 +65,12 @@ fn nothing_happened() {
 }
 
 #[test]
-fn every_change_is_told_with_its_folder_once() {
+fn every_change_is_reported_once_with_its_folder() {
     let rename = |from: &'static str, to: &'static str| {
         move |root: &Path| fs::rename(root.join(from), root.join(to)).unwrap()
     };
-    type Deed = Box<dyn FnOnce(&Path)>;
-    let deeds: [(Deed, &[&str]); 10] = [
+    type Operation = Box<dyn FnOnce(&Path)>;
+    let operations: [(Operation, &[&str]); 10] = [
         (Box::new(|root| fs::write(root.join("f"), "g").unwrap()), &[""]),
         (Box::new(|root| fs::write(root.join("a/b/new"), "").unwrap()), &["a/b"]),
         (Box::new(|root| fs::remove_file(root.join("a/b/new")).unwrap()), &["a/b"]),
@@ -99,14 +99,14 @@ fn every_change_is_told_with_its_folder_once() {
         (Box::new(|root| fs::create_dir(root.join("d/new")).unwrap()), &["d", "d/new"]),
     ];
     let mut tree = Tree::new();
-    for (number, (deed, expected)) in deeds.into_iter().enumerate() {
-        assert_eq!(tree.after(deed), folders(expected), "deed {number}");
-        assert_eq!(tree.watcher.drain(), folders(&[]), "deed {number}, asked again");
+    for (number, (operation, expected)) in operations.into_iter().enumerate() {
+        assert_eq!(tree.after(operation), folders(expected), "operation {number}");
+        assert_eq!(tree.watcher.drain(), folders(&[]), "operation {number}, asked again");
     }
 }
 
 #[test]
-fn with_a_folder_all_that_is_known_below_it_is_told() {
+fn a_moved_folder_is_reported_with_everything_below_it() {
     let mut tree = Tree::new();
     let away = |root: &Path| fs::rename(root.join("a/b"), root.join("d/b")).unwrap();
     assert_eq!(tree.after(away), folders(&["a", "a/b", "a/b/c", "d", "d/b"]));
@@ -117,7 +117,7 @@ fn with_a_folder_all_that_is_known_below_it_is_told() {
 }
 
 #[test]
-fn a_folder_that_took_anothers_place_is_not_the_one_that_was_watched() {
+fn a_replaced_folder_is_no_longer_watched() {
     let mut tree = Tree::new();
     let replaced = |root: &Path| {
         fs::remove_dir_all(root.join("a/b")).unwrap();
@@ -152,7 +152,7 @@ fn no_link_is_followed_on_the_way_to_a_folder() {
 }
 
 #[test]
-fn the_rules_of_a_repository_concern_its_folder() {
+fn a_change_of_a_repositorys_rules_reports_its_folder() {
     let mut tree = Tree::new();
     fs::create_dir_all(tree.at("a/.git/info")).unwrap();
     fs::create_dir_all(tree.at(".git/info")).unwrap();
@@ -169,7 +169,7 @@ fn the_rules_of_a_repository_concern_its_folder() {
 }
 
 #[test]
-fn a_root_that_moved_is_told() {
+fn a_moved_root_is_reported() {
     let mut tree = Tree::new();
     let other = tree.folder.path().join("other");
     assert_eq!(
@@ -179,15 +179,15 @@ fn a_root_that_moved_is_told() {
 }
 
 #[test]
-fn more_than_the_kernel_keeps_is_told_as_everything() {
+fn an_overflow_reports_everything() {
     let mut tree = Tree::new();
     overflow(&tree.at("a/f"), &tree.at("d/f"));
     assert_eq!(tree.watcher.drain(), DirtyFolders::Everything(ScanCause::Overflow));
     assert_eq!(tree.watcher.drain(), folders(&[]));
 }
 
-/// Changes two files in turn until the kernel keeps no more of it: the same event twice in a row is
-/// kept once.
+/// Changes two files in turn until the kernel's queue overflows. (The same event twice in a row is
+/// queued once.)
 pub(crate) fn overflow(one: &Path, other: &Path) {
     let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
     let most: usize = most.trim().parse().unwrap();
@@ -200,7 +200,7 @@ pub(crate) fn overflow(one: &Path, other: &Path) {
 
 /// A platform fact that the rest relies on.
 #[test]
-fn a_store_through_a_map_is_told_when_the_map_goes() {
+fn a_store_through_a_map_is_reported_at_munmap() {
     let mut tree = Tree::new();
     let mut map = MemoryMap::open(&tree.at("d/f"));
     assert_eq!(tree.after(|_| map.store(b"g")), folders(&[]));

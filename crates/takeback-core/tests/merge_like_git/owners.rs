@@ -9,7 +9,7 @@ use proptest::sample::{Index, select};
 use takeback_core::rewind::merge::{TextMerge, merge_text};
 
 use crate::git::{self, Hunk, lines};
-use crate::{Case, Lossy, apply, check, runs};
+use crate::{Case, Text, apply, check, runs};
 
 #[test]
 fn neighbours_of_different_owners_are_both_kept() {
@@ -25,7 +25,7 @@ fn neighbours_of_different_owners_are_both_kept() {
                 let end: &[u8] =
                     if plan.moves_the_end() && text.ends_with(b"\n") { b"\n" } else { b"" };
                 let expected = [&expected, end].concat();
-                prop_assert_eq!(Lossy(&text), Lossy(&expected));
+                prop_assert_eq!(Text(&text), Text(&expected));
                 prop_assert!(!plan.adds_inside_the_others_lines(), "one side's lines were cut");
                 clean.set(clean.get() + 1);
             }
@@ -44,7 +44,7 @@ fn neighbours_of_different_owners_are_both_kept() {
 }
 
 #[test]
-fn what_both_sides_change_differently_is_a_conflict() {
+fn different_changes_of_a_line_conflict() {
     let plan = (owned(unique_line), any::<Index>(), any::<bool>());
     check(runs(), plan, |(mut plan, at, deletes)| {
         if plan.lines.is_empty() {
@@ -58,7 +58,7 @@ fn what_both_sides_change_differently_is_a_conflict() {
 }
 
 #[test]
-fn what_both_sides_add_at_one_place_is_a_conflict() {
+fn different_additions_at_one_place_conflict() {
     let plan = (owned(unique_line), any::<Index>());
     check(runs(), plan, |(mut plan, at)| {
         let at = at.index(plan.places.len());
@@ -108,7 +108,7 @@ fn repeated_lines_are_neither_lost_nor_doubled() {
             sorted.sort_unstable();
             sorted.concat()
         };
-        prop_assert_eq!(Lossy(&sorted(&text)), Lossy(&sorted(&plan.text(&[0, 1]))));
+        prop_assert_eq!(Text(&sorted(&text)), Text(&sorted(&plan.text(&[0, 1]))));
         clean.set(clean.get() + 1);
         Ok(())
     });
@@ -118,7 +118,7 @@ fn repeated_lines_are_neither_lost_nor_doubled() {
 /// Here a diff finds what was done, but may find it some lines higher or lower. Of lines in place of
 /// others it could find equal ones and make two changes of one, so those are new.
 #[test]
-fn one_change_of_each_side_between_repeated_lines_is_a_conflict_or_right() {
+fn single_changes_between_repeated_lines_conflict_or_merge_correctly() {
     let (right, conflicts) = (Cell::new(0), Cell::new(0));
     let changes = [one_change(b"ours\n"), one_change(b"theirs\n")];
     check(runs() * 2, (few_kinds(0..8), changes), |(base, changes)| {
@@ -139,7 +139,7 @@ fn one_change_of_each_side_between_repeated_lines_is_a_conflict_or_right() {
         match merge_text(&base, &ours, &theirs) {
             TextMerge::Conflict(_) => conflicts.set(conflicts.get() + 1),
             TextMerge::Clean(text) => {
-                prop_assert_eq!(Lossy(&text), Lossy(&expected));
+                prop_assert_eq!(Text(&text), Text(&expected));
                 right.set(right.get() + 1);
             }
         }

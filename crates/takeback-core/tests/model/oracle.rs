@@ -1,39 +1,38 @@
-//! What Takeback is to do, told a second time and as plainly as possible: maps of whole values, no
-//! digests, no index, nothing of the planner, the merge or the reading of the log.
+//! A second, plain implementation of Takeback's rules: maps of whole values, without digests, an index,
+//! or any code of the planner, the merge or the log.
 //!
-//! The rules are those of the documentation; where they leave a choice, the comment at its place says
-//! which is taken.
+//! The rules are those of the documentation. Where they leave a choice, a comment names it.
 
 mod tree_scan;
 
-use self::tree_scan::{Inside, Scan, ignored_folders};
+use self::tree_scan::{FolderContext, Scan, ignored_folders};
 use std::collections::{BTreeMap, BTreeSet};
 
 use takeback_store::PointId;
 use takeback_testkit::Thing;
 
-use super::deeds::{CONTINUES, IGNORE_FILE, PARTS};
+use super::steps::{CONTINUES, IGNORE_FILE, PARTS};
 
-mod keeping;
+mod retention;
 mod rules;
-mod taking_back;
+mod rewind;
 
 pub(crate) type Tree = BTreeMap<String, Thing>;
 
-/// What is known to have stood at a path.
+/// The last known state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum PathState {
     Unknown,
-    Nothing,
-    A(Thing),
+    Absent,
+    Present(Thing),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum ModelAuthor {
     Human,
     Agent(&'static str),
     /// One of these, or a human.
-    Perhaps(Vec<&'static str>),
+    Ambiguous(Vec<&'static str>),
     Rewind(usize),
     /// A session that was deleted.
     Deleted,
@@ -43,12 +42,12 @@ pub(crate) enum Who {
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) path: String,
-    pub(crate) before: Seen,
-    pub(crate) after: Seen,
-    pub(crate) who: Who,
+    pub(crate) before: PathState,
+    pub(crate) after: PathState,
+    pub(crate) author: ModelAuthor,
     /// The call of the agent that made it, by its place in the list.
     call: Option<usize>,
-    /// When it was recorded, that call was not known to have been at work.
+    /// Whether that call was not known to be running when the change was recorded.
     was_in_doubt: bool,
     pub(crate) cancels: Vec<usize>,
 }
@@ -59,7 +58,7 @@ pub(crate) struct Point {
     /// The length of the log when it was made.
     pub(crate) at: usize,
     pub(crate) session: Option<&'static str>,
-    /// The whole tree as it was, if all of it was looked at for this point.
+    /// The whole tree, if it was scanned for this point.
     pub(crate) tree: Option<Tree>,
     /// The rewind before which it was made.
     pub(crate) safety_of: Option<usize>,
@@ -70,7 +69,7 @@ pub(crate) struct Point {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PointKind {
     Prompt,
-    /// Of a turn that nobody announced.
+    /// Of a turn without a prompt.
     Nameless,
     /// By hand, or before a rewind.
     Other,
@@ -83,9 +82,8 @@ struct Call {
     /// None: a shell, which may write anything.
     paths: Option<Vec<String>>,
     state: CallState,
-    /// It ever was.
     was_in_background: bool,
-    /// Its end was told.
+    /// Whether its end was reported.
     reported: bool,
 }
 
@@ -94,7 +92,7 @@ impl Call {
         self.paths.iter().flatten().any(|named| named == path)
     }
 
-    /// What was in doubt when it was recorded no longer is.
+    /// Whether changes recorded as uncertain are certain by now.
     fn clears_doubts(&self) -> bool {
         self.reported && !self.was_in_background
     }
@@ -106,22 +104,22 @@ enum CallState {
     /// Another of its session began or ended after it.
     Overtaken,
     Background,
-    /// Taken to be over, although nobody said so.
+    /// Assumed to be over, although its end was not reported.
     GivenUp,
     Ended,
 }
 
-/// What a look at the files says of calls.
+/// What the event that causes a look says about calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Says {
+enum CallNews {
     Nothing,
-    /// All of this session are over, and nobody knows since when.
+    /// All calls of this session are over, since an unknown time.
     CutOff(&'static str),
-    /// This one has just ended.
+    /// This call has ended.
     Ends(usize),
 }
 
-/// Somebody who could have written just now.
+/// A call that could have written since the last look.
 struct Writer<'a> {
     place: usize,
     call: &'a Call,
@@ -132,11 +130,11 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn could(&self, path: &str) -> bool {
+    fn could_write(&self, path: &str) -> bool {
         self.call.paths.is_none() || self.names(path)
     }
 
-    /// It says that it writes here. What an edit that has answered said is done.
+    /// Whether it names the path and has not answered yet.
     fn names(&self, path: &str) -> bool {
         let in_background = match self.ends {
             true => self.call.was_in_background,
@@ -145,7 +143,7 @@ impl Writer<'_> {
         !in_background && self.call.names(path)
     }
 
-    /// It was at work until now, as far as that can be known before its end.
+    /// Whether it ran until now, as far as that is known before its end.
     fn ran(&self) -> bool {
         let ran = if self.ends {
             !self.call.was_in_background
@@ -169,10 +167,10 @@ pub(crate) struct Oracle {
     parents: BTreeMap<&'static str, &'static str>,
     in_turn: BTreeSet<&'static str>,
     calls: Vec<Call>,
-    rewinds: Vec<Done>,
-    /// Paths of which nothing was left: how long the log was then.
+    rewinds: Vec<RewindRecord>,
+    /// Paths dropped from the store, with the length of the log at that time.
     forgotten: BTreeMap<String, usize>,
-    // What earlier looks proved.
+    // Results of earlier looks.
     known: Tree,
     known_absent: BTreeSet<String>,
     skipped: BTreeSet<String>,
@@ -181,12 +179,12 @@ pub(crate) struct Oracle {
 
 /// A rewind, undo or redo that changed something.
 #[derive(Debug, Clone)]
-struct Done {
+struct RewindRecord {
     kind: Kind,
     at: usize,
-    /// The whole tree was looked at before it.
+    /// Whether the whole tree was scanned before it.
     everywhere: bool,
-    /// It can no longer be undone.
+    /// Whether it can no longer be undone.
     forgotten: bool,
 }
 
@@ -199,9 +197,9 @@ enum Kind {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Ask {
+pub(crate) struct Request {
     pub(crate) target: Target,
-    pub(crate) whose: Option<Whose>,
+    pub(crate) scope: Option<Scope>,
     pub(crate) exact: bool,
     pub(crate) take_ambiguous: bool,
     pub(crate) paths: Vec<&'static str>,
@@ -216,23 +214,23 @@ pub(crate) enum Target {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum Scope {
     All,
     Only(BTreeSet<&'static str>),
 }
 
-/// What a rewind is to do and say.
+/// What a rewind must do and report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Expected {
+pub(crate) struct ReceiptPaths {
     pub(crate) restored: BTreeSet<String>,
     pub(crate) deleted: BTreeSet<String>,
     pub(crate) kept: BTreeSet<String>,
     pub(crate) conflicts: BTreeSet<String>,
     pub(crate) ambiguous: BTreeSet<String>,
-    pub(crate) lacking: BTreeSet<String>,
+    pub(crate) not_captured: BTreeSet<String>,
 }
 
-/// Where to look besides at the paths that are named.
+/// Where to look in addition to the named paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     Nowhere,
@@ -245,7 +243,7 @@ impl Oracle {
     pub(crate) fn start(&mut self, session: &'static str) {
         let (named, shell) = self.doing(session);
         if shell || !named.is_empty() {
-            self.record(Look::Everywhere, &named, Says::CutOff(session));
+            self.record(Look::Everywhere, &named, CallNews::CutOff(session));
         }
         self.give_up(session);
         let parent = CONTINUES.iter().find(|(child, _)| *child == session);
@@ -254,7 +252,7 @@ impl Oracle {
 
     pub(crate) fn prompt(&mut self, session: &'static str, id: PointId) {
         let (named, _) = self.doing(session);
-        self.record(Look::Everywhere, &named, Says::CutOff(session));
+        self.record(Look::Everywhere, &named, CallNews::CutOff(session));
         self.give_up(session);
         self.in_turn.insert(session);
         self.add_point(id, Some(session), true, PointKind::Prompt);
@@ -273,14 +271,14 @@ impl Oracle {
         let (mut named, shell) = self.certainly_doing(session);
         named.extend_from_slice(&paths);
         let look = if shell { Look::Everywhere } else { Look::Nowhere };
-        self.record(look, &named, Says::Nothing);
-        self.open_call(session, call, Some(paths), id, shell);
+        self.record(look, &named, CallNews::Nothing);
+        self.open_call((session, call), Some(paths), id, shell);
     }
 
     pub(crate) fn before_shell(&mut self, session: &'static str, call: &str, id: Option<PointId>) {
         let (named, _) = self.certainly_doing(session);
-        self.record(Look::Everywhere, &named, Says::Nothing);
-        self.open_call(session, call, None, id, true);
+        self.record(Look::Everywhere, &named, CallNews::Nothing);
+        self.open_call((session, call), None, id, true);
     }
 
     /// What the session's calls have named, and whether one of them may be writing anything.
@@ -289,7 +287,7 @@ impl Oracle {
         Self::named_by(&calls)
     }
 
-    /// The same without what was overtaken.
+    /// The same without overtaken calls.
     fn certainly_doing(&self, session: &'static str) -> (Vec<String>, bool) {
         let calls = self.live_calls().filter(|call| call.session == session);
         let calls: Vec<&Call> = calls.filter(|call| call.state != CallState::Overtaken).collect();
@@ -304,8 +302,7 @@ impl Oracle {
 
     fn open_call(
         &mut self,
-        session: &'static str,
-        call: &str,
+        (session, call): (&'static str, &str),
         paths: Option<Vec<String>>,
         point: Option<PointId>,
         scanned: bool,
@@ -327,15 +324,15 @@ impl Oracle {
         });
     }
 
-    /// What a part of another session does without a prompt belongs to the prompt of the whole; what
-    /// any other does, to its own last one.
+    /// Work without a prompt belongs to the prompt of the whole session for a part of it, otherwise to
+    /// the session's own last prompt.
     fn goes_on_from_a_prompt(&self, session: &'static str) -> bool {
         let mut own = self.points.iter().filter(|point| point.session == Some(session));
         let last = own.rfind(|point| point.kind != PointKind::Other);
         self.whole(session) != session || last.is_some_and(|last| last.kind == PointKind::Prompt)
     }
 
-    /// The session that this one is a part of, or itself.
+    /// The session that this one is a part of, or the session itself.
     fn whole(&self, session: &'static str) -> &'static str {
         let parent = self.parents.get(session).filter(|_| PARTS.contains(&session));
         parent.copied().unwrap_or(session)
@@ -348,11 +345,11 @@ impl Oracle {
 
     pub(crate) fn after(&mut self, session: &'static str, id: &str, goes_on: bool) {
         let at = self.calls.iter().position(|call| call.id == id).expect("it was opened");
-        // One that was given up ran after all.
+        // It may have been given up although it still ran.
         self.calls[at].state = CallState::Open;
         let (named, shell) = self.certainly_doing(session);
         let look = if shell { Look::Everywhere } else { Look::Nowhere };
-        self.record(look, &named, Says::Ends(at));
+        self.record(look, &named, CallNews::Ends(at));
         self.overtake(session);
         let call = &mut self.calls[at];
         call.state = if goes_on { CallState::Background } else { CallState::Ended };
@@ -362,7 +359,7 @@ impl Oracle {
 
     pub(crate) fn turn_end(&mut self, session: &'static str) {
         let (named, _) = self.doing(session);
-        self.record(Look::Everywhere, &named, Says::Nothing);
+        self.record(Look::Everywhere, &named, CallNews::Nothing);
         self.give_up(session);
         self.in_turn.remove(session);
     }
@@ -382,7 +379,7 @@ impl Oracle {
     }
 
     pub(crate) fn look_around(&mut self) {
-        self.record(Look::Everywhere, &[], Says::Nothing);
+        self.record(Look::Everywhere, &[], CallNews::Nothing);
     }
 
     fn add_point(
@@ -424,15 +421,15 @@ impl Oracle {
         self.calls.iter().filter(move |call| live.contains(&call.state))
     }
 
-    /// Whether it is not certain who made a change, by all that is known by now.
+    /// Whether the author of a change is uncertain, by all that is known now.
     pub(crate) fn is_in_doubt(&self, change: &Change) -> bool {
-        match change.who {
-            Who::Perhaps(_) => true,
-            Who::Agent(_) => {
+        match change.author {
+            ModelAuthor::Ambiguous(_) => true,
+            ModelAuthor::Agent(_) => {
                 let is_cleared = |call: usize| self.calls[call].clears_doubts();
                 change.was_in_doubt && !change.call.is_some_and(is_cleared)
             }
-            Who::Human | Who::Rewind(_) | Who::Deleted => false,
+            ModelAuthor::Human | ModelAuthor::Rewind(_) | ModelAuthor::Deleted => false,
         }
     }
 
@@ -440,8 +437,8 @@ impl Oracle {
         change.call.map(|call| self.calls[call].id.as_str())
     }
 
-    /// Looks, and appends what differs.
-    fn record(&mut self, look: Look, named: &[String], says: Says) {
+    /// Looks, and appends the differences.
+    fn record(&mut self, look: Look, named: &[String], news: CallNews) {
         let mut found = BTreeMap::new();
         if look == Look::Everywhere {
             found = self.scan();
@@ -452,23 +449,23 @@ impl Oracle {
             .map(|path| (path, self.last_seen(path), self.disk.get(path).cloned()))
             .collect();
         for (path, before, now) in
-            looks.into_iter().filter(|(_, before, now)| *before != seen(now.clone()))
+            looks.into_iter().filter(|(_, before, now)| *before != state_of(now.clone()))
         {
             self.note(path, &before, now.as_ref());
             found.insert(path.clone(), (before, now));
         }
-        let writers = self.writers(says);
+        let writers = self.writers(news);
         let appended = found.into_iter().map(|(path, (before, now))| {
-            let (who, call, was_in_doubt) = whose(&writers, &path);
-            let (after, cancels) = (seen(now), Vec::new());
-            Change { path, before, after, who, call, was_in_doubt, cancels }
+            let (author, call, was_in_doubt) = author_of(&writers, &path);
+            let (after, cancels) = (state_of(now), Vec::new());
+            Change { path, before, after, author, call, was_in_doubt, cancels }
         });
         let appended: Vec<Change> = appended.collect();
         self.log.extend(appended);
     }
 
-    /// In the order in which they began; one that ends comes last.
-    fn writers(&self, says: Says) -> Vec<Writer<'_>> {
+    /// In the order in which they began; a call that ends comes last.
+    fn writers(&self, news: CallNews) -> Vec<Writer<'_>> {
         let live = [CallState::Open, CallState::Overtaken, CallState::Background];
         let calls = self.calls.iter().enumerate().filter(|(_, call)| live.contains(&call.state));
         let mut writers: Vec<Writer<'_>> = calls
@@ -476,21 +473,22 @@ impl Oracle {
                 place,
                 call,
                 whole: self.whole(call.session),
-                cut_off: says == Says::CutOff(call.session) && call.state != CallState::Background,
-                ends: says == Says::Ends(place),
+                cut_off: news == CallNews::CutOff(call.session)
+                    && call.state != CallState::Background,
+                ends: news == CallNews::Ends(place),
             })
             .collect();
         writers.sort_by_key(|writer| writer.ends);
         writers
     }
 
-    /// What is known to stand at the path, or not to.
-    fn last_seen(&self, path: &str) -> Seen {
+    /// The last known state of the path.
+    fn last_seen(&self, path: &str) -> PathState {
         if let Some(thing) = self.known.get(path) {
-            return Seen::A(thing.clone());
+            return PathState::Present(thing.clone());
         }
         if self.known_absent.contains(path) {
-            return Seen::Nothing;
+            return PathState::Absent;
         }
         let nearest = folders_above(path).find_map(|folder| match self.known.get(folder) {
             Some(Thing::Folder { .. }) => Some(self.listed.contains(folder)),
@@ -499,14 +497,14 @@ impl Oracle {
         });
         let proven =
             nearest.unwrap_or_else(|| self.listed.contains("")) && !self.skipped.contains(path);
-        if proven { Seen::Nothing } else { Seen::Unknown }
+        if proven { PathState::Absent } else { PathState::Unknown }
     }
 
-    fn note(&mut self, path: &str, before: &Seen, now: Option<&Thing>) {
+    fn note(&mut self, path: &str, before: &PathState, now: Option<&Thing>) {
         self.skipped.remove(path);
         match now {
-            // Whatever is found in it came with it, or later.
-            Some(Thing::Folder { .. }) if *before == Seen::Nothing => {
+            // Everything found in it came with it, or later.
+            Some(Thing::Folder { .. }) if *before == PathState::Absent => {
                 self.listed.insert(path.to_owned());
             }
             Some(Thing::Folder { .. }) => {}
@@ -524,24 +522,24 @@ impl Oracle {
         }
     }
 
-    /// Everything that is in scope and differs from what is known.
-    fn scan(&mut self) -> BTreeMap<String, (Seen, Option<Thing>)> {
+    /// Everything in scope that differs from the known state.
+    fn scan(&mut self) -> BTreeMap<String, (PathState, Option<Thing>)> {
         let mut scan = Scan {
             ignored: ignored_folders(self.disk.get(IGNORE_FILE)),
             hidden: ignored_folders(self.rules_that_hide().as_ref()),
             ..Scan::default()
         };
-        scan.folder(self, "", Inside::default());
-        // What is known stays in scope until it is gone, wherever it stands.
+        scan.scan_folder(self, "", FolderContext::default());
+        // Known paths stay in scope until they are gone, wherever they are.
         for (path, thing) in &self.known {
             let now = self.disk.get(path);
             if now != Some(thing) {
-                scan.found.insert(path.clone(), (Seen::A(thing.clone()), now.cloned()));
+                scan.found.insert(path.clone(), (PathState::Present(thing.clone()), now.cloned()));
             }
         }
-        // What was passed over is not known, but that it is gone is.
+        // The contents of a skipped path are unknown, but its absence is not.
         for path in self.skipped.iter().filter(|path| !self.disk.contains_key(*path)) {
-            scan.found.insert(path.clone(), (Seen::Unknown, None));
+            scan.found.insert(path.clone(), (PathState::Unknown, None));
         }
         self.listed = scan.listed;
         self.skipped = scan.skipped;
@@ -549,10 +547,11 @@ impl Oracle {
     }
 }
 
-/// Who made a change, by which call, and whether that is in doubt.
-fn whose(writers: &[Writer<'_>], path: &str) -> (Who, Option<usize>, bool) {
-    let mut able: Vec<&Writer<'_>> = writers.iter().filter(|writer| writer.could(path)).collect();
-    // Whoever says that it writes here decides against all that might have.
+/// The author of a change, the call, and whether they are uncertain.
+fn author_of(writers: &[Writer<'_>], path: &str) -> (ModelAuthor, Option<usize>, bool) {
+    let mut able: Vec<&Writer<'_>> =
+        writers.iter().filter(|writer| writer.could_write(path)).collect();
+    // A call that names the path wins over calls that might have written it.
     if able.iter().any(|writer| writer.names(path)) {
         able.retain(|writer| writer.names(path));
     }
@@ -563,16 +562,16 @@ fn whose(writers: &[Writer<'_>], path: &str) -> (Who, Option<usize>, bool) {
     };
     let last = able.iter().rev().find(at_work).or(able.last());
     match last {
-        None => (Who::Human, None, false),
+        None => (ModelAuthor::Human, None, false),
         Some(last) if sessions.len() == 1 => {
-            (Who::Agent(last.call.session), Some(last.place), !last.is_sure_of(path))
+            (ModelAuthor::Agent(last.call.session), Some(last.place), !last.is_sure_of(path))
         }
-        Some(_) => (Who::Perhaps(sessions.into_iter().collect()), None, true),
+        Some(_) => (ModelAuthor::Ambiguous(sessions.into_iter().collect()), None, true),
     }
 }
 
-fn seen(thing: Option<Thing>) -> Seen {
-    thing.map_or(Seen::Nothing, Seen::A)
+fn state_of(thing: Option<Thing>) -> PathState {
+    thing.map_or(PathState::Absent, PathState::Present)
 }
 
 /// Nearest first; the root is not among them.

@@ -38,7 +38,7 @@ pub(crate) fn answers_to(input: &[u8], limits: &Limits) -> String {
     let sink = Sink::default();
     // A connection that ends within a frame is an error, but its answers still count.
     drop(serve(input, sink.clone(), limits, || {}, &mut methods));
-    let bytes = sink.0.lock().expect("nobody panics").clone();
+    let bytes = sink.0.lock().expect("the lock is not poisoned").clone();
     String::from_utf8(bytes).expect("answers are text")
 }
 
@@ -47,7 +47,7 @@ struct Sink(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("nobody panics").extend_from_slice(bytes);
+        self.0.lock().expect("the lock is not poisoned").extend_from_slice(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {

@@ -79,7 +79,7 @@ fn a_broken_header_ends_it() {
 }
 
 #[test]
-fn of_a_frame_that_is_too_long_the_id_is_found() {
+fn the_id_of_an_oversized_frame_is_found() {
     let text = |id: &str| format!(r#"{{"params":["{}"],"id":{id}}}"#, "x".repeat(100_000));
     let frame = |id: &str| Frame::TooLarge { id: Some(id.to_owned()) };
     let lines = format!("{}\n{}\n{{}}\n", text("7"), text("\"a\""));

@@ -3,5 +3,5 @@
 mod calls;
 mod fakes;
 mod frames;
-mod slow;
+mod slow_clients;
 mod socket;

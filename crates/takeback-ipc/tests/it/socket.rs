@@ -96,7 +96,7 @@ fn private_folder() -> TempDir {
 }
 
 #[test]
-fn it_is_for_its_owner_alone_and_gone_afterwards() {
+fn the_socket_is_private_and_removed_afterwards() {
     let mut server = Server::start(Limits::default(), IdlePolicy::Stays, methods);
     assert_eq!(mode(&server.path()), 0o600);
     assert_eq!(mode(&server.folder.path().join("run")), 0o700);
@@ -116,13 +116,13 @@ fn one_server_at_a_time() {
 }
 
 #[test]
-fn what_a_dead_server_left_is_replaced() {
+fn the_socket_of_a_dead_server_is_replaced() {
     let folder = private_folder();
     let path = folder.path().join("s.sock");
     for left in [path.clone(), folder.path().join("s.sock.new")] {
         drop(UnixListener::bind(left).expect("a socket"));
     }
-    fs::write(folder.path().join("s.lock"), "").expect("a lock that nobody holds");
+    fs::write(folder.path().join("s.lock"), "").expect("a free lock");
     assert!(path.exists() && !answers(&path));
     let socket = Socket::claim(&path).expect("it is free");
     assert!(answers(socket.path()));
@@ -138,9 +138,9 @@ fn a_place_that_is_not_safe_is_refused() {
         other => panic!("{other:?}"),
     };
     let path = folder.path().join("s.sock");
-    fs::write(&path, "somebody's file").expect("a file");
+    fs::write(&path, "a user's file").expect("a file");
     refused(&path, "something else has its name");
-    assert_eq!(fs::read_to_string(&path).expect("it stays"), "somebody's file");
+    assert_eq!(fs::read_to_string(&path).expect("it stays"), "a user's file");
     let open = folder.path().join("open");
     fs::create_dir(&open).expect("a folder");
     fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).expect("a mode");
@@ -169,7 +169,7 @@ fn a_hundred_clients_at_once() {
 }
 
 #[test]
-fn one_client_too_many_is_told_so() {
+fn one_client_too_many_is_refused() {
     let limits = Limits { clients: 2, ..Limits::default() };
     let mut server = Server::start(limits, IdlePolicy::Stays, methods);
     let mut clients = [server.connect(), server.connect()];
@@ -193,7 +193,7 @@ fn one_client_too_many_is_told_so() {
 }
 
 #[test]
-fn clients_that_die_disturb_nobody() {
+fn dead_clients_do_not_disturb_others() {
     let mut server = Server::start(Limits::default(), IdlePolicy::Stays, methods);
     for _ in 0..20 {
         let mut cut = server.connect();
@@ -224,7 +224,7 @@ fn a_mistake_ends_one_client_alone() {
 }
 
 #[test]
-fn who_reads_nothing_keeps_nobody_else_waiting() {
+fn a_client_that_does_not_read_does_not_delay_others() {
     let limits = Limits { stall: Duration::from_secs(600), ..Limits::default() };
     let mut server = Server::start(limits, IdlePolicy::Stays, methods);
     let mut stuck = server.connect();
@@ -239,12 +239,12 @@ fn who_reads_nothing_keeps_nobody_else_waiting() {
 }
 
 #[test]
-fn it_ends_by_itself_when_nobody_comes() {
+fn an_idle_server_ends_by_itself() {
     let idle = IdlePolicy::Exits(Duration::from_millis(300));
     let mut server = Server::start(Limits::default(), idle, methods);
     let mut client = server.connect();
     for a in 0..4 {
-        assert_eq!(client.add(a), sum(a), "as long as somebody is there it stays");
+        assert_eq!(client.add(a), sum(a), "it stays as long as a client is connected");
         std::thread::sleep(Duration::from_millis(150));
     }
     drop(client);
@@ -307,7 +307,7 @@ fn stopped_during(gate: &Gate, slow: Methods, calls: &str) -> String {
 }
 
 #[test]
-fn what_was_begun_is_done_when_it_is_stopped() {
+fn begun_calls_are_finished_when_the_server_is_stopped() {
     static GATE: Gate = Gate::new(None);
     let slow: Methods = |call, outlet| through(&GATE, call, outlet);
     let add = |a| format!(r#"{{"jsonrpc":"2.0","id":{a},"method":"add","params":[{a}]}}"#);
@@ -322,7 +322,7 @@ fn what_was_begun_is_done_when_it_is_stopped() {
 /// Only root can become another user.
 #[cfg(target_os = "linux")]
 #[test]
-fn somebody_else_is_turned_away() {
+fn another_user_is_refused() {
     use rustix::process::{Uid, geteuid};
     if !geteuid().is_root() {
         return;

@@ -250,7 +250,7 @@ pub(crate) fn record_hook(home: &Path, input: &HookInput<'_>) -> HookOutcome {
     let is_new =
         |notice: &Notice| known.as_ref().is_none_or(|known| !known.was_told(notice.cause.name()));
     let outcome = match input.recorder {
-        Recorder::Hook => record_event(home, input, &hook_event, time, known.as_ref(), &mut beat),
+        Recorder::Hook => record_event(home, input, (&hook_event, time), known.as_ref(), &mut beat),
         Recorder::Other => Ok(RecordingOutcome::default()),
     };
     let (recorded, notice) = match outcome {
@@ -282,8 +282,7 @@ struct RecordingOutcome {
 fn record_event(
     home: &Path,
     input: &HookInput<'_>,
-    hook_event: &HookEvent,
-    time: Timestamp,
+    (hook_event, time): (&HookEvent, Timestamp),
     known: Option<&Heartbeat>,
     beat: &mut Beat,
 ) -> Result<RecordingOutcome, Failure> {

@@ -9,4 +9,4 @@ mod screen;
 mod seed_001;
 mod sessions;
 mod two_prompts;
-mod typing;
+mod input;

@@ -8,7 +8,7 @@ mod permission;
 mod store;
 mod streams;
 mod threads;
-mod unreadable;
+mod unreadable_files;
 
 use crate::user::User;
 
@@ -217,7 +217,7 @@ fn wrong_arguments_are_json_when_asked() {
         assert_eq!((answer.code, &error["code"]), (2, &2.into()), "{args:?}");
     }
     insta::assert_snapshot!(user.takeback(&["lgo", "--json"]).err, @r#"{"error":"unrecognized subcommand 'lgo'","hints":["Usage: takeback [OPTIONS] <COMMAND>"],"code":2}"#);
-    assert!(user.takeback(&["lgo"]).err.starts_with("error: "), "for people as ever");
+    assert!(user.takeback(&["lgo"]).err.starts_with("error: "), "as text for users");
     user.exits(3, &["run", "--", "sh", "-c", "exit 3", "--json"]);
 }
 

@@ -276,7 +276,7 @@ fn a_prompt_that_was_cut_ends_in_dots_and_is_shown_whole() {
     assert!(!user.takeback(&["show", "short"]).out.contains("prompt"));
     assert!(user.takeback(&["rewind", "long", "--dry-run"]).out.contains("…”"));
     let told = user.json(&["show", "long"])["description"].as_str().map(|d| d.chars().count());
-    assert_eq!(told, Some(80), "the data are as ever");
+    assert_eq!(told, Some(80), "the data are unchanged");
 }
 
 /// Takeback first reads a file outside the workspace when a call names it; that is not a change by the user.

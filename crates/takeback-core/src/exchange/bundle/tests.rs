@@ -1,6 +1,6 @@
 //! Malicious bundles: each is refused with its own error.
 
-mod refused;
+mod refusals;
 
 use std::io::{Seek as _, Write as _};
 

@@ -146,7 +146,10 @@ impl Effects {
                     effects.taken.insert(first.seqs[0]);
                 }
                 Aim::Point { at, scope } if is_reopened(first, *at, scope, sources)? => {
-                    effects.reopen(history, first, *at, scope, sources)?;
+                    effects.reopen(history, first, *at, scope);
+                    let changes = in_effect_at(*at, &history.path, &first.cancels, sources)?;
+                    let changes = changes.into_iter().map(|change| (change.seq, change));
+                    effects.in_effect_before.extend(changes);
                 }
                 _ => effects.dead.extend(&first.cancels),
             }
@@ -160,14 +163,7 @@ impl Effects {
         Ok(effects)
     }
 
-    fn reopen(
-        &mut self,
-        history: &PathRuns,
-        rewind: &ChangeRun,
-        at: Seq,
-        scope: &RewindScope,
-        sources: &dyn Sources,
-    ) -> Result<(), StoreError> {
+    fn reopen(&mut self, history: &PathRuns, rewind: &ChangeRun, at: Seq, scope: &RewindScope) {
         self.taken.insert(rewind.seqs[0]);
         let is_others = |run: &&ChangeRun| {
             run.seqs[0] > at
@@ -177,9 +173,6 @@ impl Effects {
         };
         let others = history.runs.iter().filter(is_others);
         self.taken.extend(others.map(|run| run.seqs[0]));
-        let changes = in_effect_at(at, &history.path, &rewind.cancels, sources)?;
-        self.in_effect_before.extend(changes.into_iter().map(|change| (change.seq, change)));
-        Ok(())
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn rows() -> Vec<Row> {
             },
         ),
         Row {
-            put_away: |s| {
+            clean_up: |s| {
                 let outside = fs::read_to_string(s.outside().join("outside")).unwrap();
                 assert_eq!(outside, "shared\n", "not what the agent wrote to another name");
             },
@@ -59,11 +59,11 @@ pub(super) fn rows() -> Vec<Row> {
             })
         },
         Row {
-            put_away: |s| {
+            clean_up: |s| {
                 let outside = fs::read_to_string(s.outside().join("outside")).unwrap();
                 assert_eq!(outside, "through\n", "what the agent wrote outside is not Takeback's");
             },
-            says: &["note a: another hard link to it keeps the changed contents"],
+            remarks: &["note a: another hard link to it keeps the changed contents"],
             // Undone, the bytes are the agent's again, in a file of its own.
             ..row("a second name outside, written through", outside, |s| s.write("a", "through\n"))
         },
@@ -88,7 +88,7 @@ fn names_that_were_two_files_stay_two() {
     two(&sandbox);
     sandbox.prompt("s", "they are one file");
     sandbox.turn_end("s");
-    // The same bytes, so that the log has nothing to tell.
+    // The same bytes, so the log has no change.
     replace(&sandbox.at("a"), "shared\n");
     let point = sandbox.prompt("s", "they are two");
     sandbox.agent_runs("s", "rm a", |sandbox| sandbox.remove("a"));

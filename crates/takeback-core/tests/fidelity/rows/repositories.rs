@@ -73,7 +73,7 @@ impl Row {
     /// What the agent did to the repository itself is not taken back.
     fn keeping_the_agents_git(self) -> Self {
         Self {
-            but: |expected, damaged| {
+            expect: |expected, damaged| {
                 expected.0.retain(|path, _| !path.starts_with(b".git/"));
                 let git = damaged.0.iter().filter(|(path, _)| path.starts_with(b".git/"));
                 expected.0.extend(git.map(|(path, thing)| (path.clone(), thing.clone())));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn beside_a_dev_server_a_named_edit_goes_and_what_is_unclear_stays() {
+fn with_a_dev_server_named_edits_are_taken_back_and_unclear_ones_stay() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("a.txt", "1\n2\n3\n4\n5\n");
     let point = sandbox.prompt("s", "go");
@@ -13,7 +13,7 @@ fn beside_a_dev_server_a_named_edit_goes_and_what_is_unclear_stays() {
     sandbox.write("a.txt", "one\n2\n3\n4\nwhose?\n");
     sandbox.turn_end("s");
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         [
             "not all",
             "merged a.txt",
@@ -24,7 +24,7 @@ fn beside_a_dev_server_a_named_edit_goes_and_what_is_unclear_stays() {
 }
 
 #[test]
-fn a_task_in_the_background_that_is_quiet_leaves_a_persons_files_alone() {
+fn an_idle_background_task_is_not_blamed_for_a_users_files() {
     let (mut sandbox, _) = dated();
     let point = sandbox.prompt("s", "go");
     let server = sandbox.before_shell("s", "npm run dev");
@@ -32,19 +32,19 @@ fn a_task_in_the_background_that_is_quiet_leaves_a_persons_files_alone() {
     sandbox.milliseconds_pass(2_000);
     sandbox.write("cache.bin", "warm\n");
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, "cache.bin"), [format!("s {server} Bash open window")]);
+    assert_eq!(authors(&sandbox, "cache.bin"), [format!("s {server} Bash open window")]);
     sandbox.milliseconds_pass(3_600_000);
     sandbox.write("mine.txt", "mine\n");
     sandbox.write("cache.bin", "hot\n");
     sandbox.prompt("s", "go on");
-    assert_eq!(who(&sandbox, "mine.txt"), ["human"]);
+    assert_eq!(authors(&sandbox, "mine.txt"), ["human"]);
     assert_eq!(
-        who(&sandbox, "cache.bin").last().unwrap(),
+        authors(&sandbox, "cache.bin").last().unwrap(),
         &format!("s {server} Bash open window"),
         "it has changed that before"
     );
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         [
             "not all",
             "kept mine.txt: changed by you",
@@ -68,30 +68,30 @@ fn the_work_of_a_background_subagent_after_the_turn_belongs_to_the_parents_promp
     sandbox.agent_writes("s/agent", "a.txt", "after\n");
     sandbox.session_end("s/agent");
     assert_eq!(sandbox.workspace.store.points().unwrap().len(), 1, "the prompt's");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
 }
 
 #[test]
-fn an_agent_that_goes_on_by_itself_makes_no_point_without_a_name() {
+fn an_agent_that_continues_by_itself_makes_no_point() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("a.txt", "before\n");
     let point = sandbox.prompt("s", "go");
     sandbox.turn_end("s");
-    // Something in the background has ended, and the agent goes on.
+    // A background task has ended, and the agent continues.
     sandbox.agent_writes("s", "a.txt", "after\n");
     sandbox.turn_end("s");
     assert_eq!(sandbox.workspace.store.points().unwrap().len(), 1, "the prompt's");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
 }
 
-// --- whose work comes back ----------------------------------------------------------------------
+// --- reopened rewinds ---------------------------------------------------------------------------
 
 fn only(session: &str) -> RewindScope {
     RewindScope::Sessions([SessionId::from(session)].into())
 }
 
 #[test]
-fn reopening_a_rewind_reopens_only_what_the_chosen_sessions_did() {
+fn reopening_a_rewind_restores_only_the_chosen_sessions_work() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("f", "X0\n");
     let base = sandbox.prompt("S0", "begin");
@@ -128,7 +128,7 @@ fn what_another_session_did_before_the_point_stays_taken_back() {
 }
 
 #[test]
-fn a_named_path_decides_against_an_open_shell_of_another_session() {
+fn a_named_path_wins_over_an_open_shell_of_another_session() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("f", "here\n");
     let point = sandbox.prompt("S0", "go");
@@ -137,16 +137,16 @@ fn a_named_path_decides_against_an_open_shell_of_another_session() {
     let delete = sandbox.before_edit("S5", &["f"]);
     sandbox.remove("f");
     sandbox.after("S5", &delete);
-    assert_eq!(who(&sandbox, "f"), [format!("S5 {delete} Edit named")]);
+    assert_eq!(authors(&sandbox, "f"), [format!("S5 {delete} Edit named")]);
     let request = RewindRequest { scope: Some(only("S0")), ..take(point) };
     sandbox.rewind(&request).unwrap();
     assert!(!sandbox.exists("f"), "S5 deleted it");
 }
 
-// --- what the person says -----------------------------------------------------------------------
+// --- the user's choice of an author -------------------------------------------------------------
 
 #[test]
-fn what_the_person_says_of_an_author_decides_and_is_remembered() {
+fn the_users_choice_of_an_author_is_remembered() {
     let mut sandbox = Sandbox::in_memory();
     let point = sandbox.prompt("s", "go");
     sandbox.before_shell("s", "make");
@@ -163,9 +163,9 @@ fn what_the_person_says_of_an_author_decides_and_is_remembered() {
     };
     let shown = takeback_core::rewind::preview(&mut sandbox.workspace, &request).unwrap();
     assert_eq!(shown.receipt().deleted_files.len(), 2);
-    assert_eq!(who(&sandbox, "written.txt"), ["human"], "a preview changes nothing");
+    assert_eq!(authors(&sandbox, "written.txt"), ["human"], "a preview changes nothing");
     assert_eq!(
-        said(&sandbox.rewind(&request).unwrap()),
+        report(&sandbox.rewind(&request).unwrap()),
         [
             "success",
             "deleted made.txt",
@@ -174,26 +174,29 @@ fn what_the_person_says_of_an_author_decides_and_is_remembered() {
             "kept notes.txt: changed by you"
         ]
     );
-    assert_eq!(who(&sandbox, "named.txt"), ["human"]);
-    assert_eq!(who(&sandbox, "notes.txt"), ["human"]);
-    assert_eq!(who(&sandbox, "made.txt")[0], "s call-1 Bash named");
+    assert_eq!(authors(&sandbox, "named.txt"), ["human"]);
+    assert_eq!(authors(&sandbox, "notes.txt"), ["human"]);
+    assert_eq!(authors(&sandbox, "made.txt")[0], "s call-1 Bash named");
     assert!(sandbox.undo().success);
     assert_eq!(
-        said(&sandbox.rewind_to(point))[1..3],
+        report(&sandbox.rewind_to(point))[1..3],
         ["deleted made.txt", "deleted written.txt"],
         "it need not be said again"
     );
 }
 
 #[test]
-fn what_is_said_is_remembered_although_nothing_is_to_be_done() {
+fn the_users_choice_is_remembered_by_an_empty_rewind() {
     let mut sandbox = Sandbox::in_memory();
     let point = sandbox.prompt("s", "go");
     sandbox.agent_writes("s", "a.txt", "a\n");
     sandbox.turn_end("s");
     let request = RewindRequest { mine: vec!["a.txt".to_owned()], ..take(point) };
-    assert_eq!(said(&sandbox.rewind(&request).unwrap()), ["success", "kept a.txt: changed by you"]);
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "kept a.txt: changed by you"]);
+    assert_eq!(
+        report(&sandbox.rewind(&request).unwrap()),
+        ["success", "kept a.txt: changed by you"]
+    );
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "kept a.txt: changed by you"]);
     let request = RewindRequest { mine: vec!["other.txt".to_owned()], ..take(point) };
     let refused = sandbox.rewind(&request).unwrap_err().to_string();
     assert_eq!(refused, "\"other.txt\" has not changed since that point");

@@ -13,17 +13,17 @@ fn every_point_is_restored_exactly_in_an_empty_folder() {
     for order in [[0, 1, 2, 3, 4], [3, 1, 4, 0, 2]] {
         for at in order {
             let receipt = here.rewind(&exactly(imported.points[at].id)).unwrap();
-            assert!(receipt.success, "{:?}", said(&receipt));
+            assert!(receipt.success, "{:?}", report(&receipt));
             assert_eq!(here.tree(), trees[at].1, "point {at}");
         }
     }
-    // What stood there before all of it: nothing.
+    // Before the first import the folder was empty.
     while here.rewind(&RewindRequest::new(Target::Undo)).is_ok() {}
     assert_eq!(here.tree(), Tree::new());
 }
 
 #[test]
-fn points_sessions_turns_and_authors_keep_what_they_say_under_new_names() {
+fn imported_points_sessions_turns_and_authors_get_new_names() {
     let (mut there, _) = busy();
     let file = everything(&mut there);
     let mut here = Sandbox::in_memory();
@@ -52,16 +52,16 @@ fn points_sessions_turns_and_authors_keep_what_they_say_under_new_names() {
         Author::Agent { session, call, tool, .. } => format!("{session} {call} {tool}"),
         Author::Ambiguous { sessions } => format!("{sessions:?}"),
         Author::Rewind { .. } => "rewind".to_owned(),
-        Author::Human | Author::Deleted | Author::Import => "nobody".to_owned(),
+        Author::Human | Author::Deleted | Author::Import => "no agent".to_owned(),
     };
-    let story = |sandbox: &Sandbox, of: &str| -> Vec<(Entry, Entry, String)> {
+    let steps = |sandbox: &Sandbox, of: &str| -> Vec<(Entry, Entry, String)> {
         let changes = history(sandbox, of);
         let seen = changes.iter().filter(|change| change.before != Entry::Unknown);
         seen.map(|change| (change.before.clone(), change.after.clone(), name(&change.author)))
             .collect()
     };
     for of in ["a.txt", "whose", "gone again", "mine", "large"] {
-        let mut expected: Vec<_> = story(&there, of)
+        let mut expected: Vec<_> = steps(&there, of)
             .into_iter()
             .map(|(before, after, author)| {
                 let author = author
@@ -71,16 +71,16 @@ fn points_sessions_turns_and_authors_keep_what_they_say_under_new_names() {
                 (before, after, author)
             })
             .collect();
-        // Here nothing stood there: it is led there first, and back at the end.
+        // The path was absent here: the import leads to the first state, and back at the end.
         let first = &history(&there, of)[0];
         if first.before == Entry::Unknown {
-            expected.insert(0, (Entry::Absent, first.after.clone(), "nobody".to_owned()));
+            expected.insert(0, (Entry::Absent, first.after.clone(), "no agent".to_owned()));
         }
         let last = expected.last().unwrap().1.clone();
         if last != Entry::Absent {
-            expected.push((last, Entry::Absent, "nobody".to_owned()));
+            expected.push((last, Entry::Absent, "no agent".to_owned()));
         }
-        assert_eq!(story(&here, of), expected, "{of}");
+        assert_eq!(steps(&here, of), expected, "{of}");
     }
     let turn = log(&here).into_iter().find_map(|change| match change.author {
         Author::Agent { turn, .. } => here.workspace.store.turn(turn).unwrap(),
@@ -90,9 +90,9 @@ fn points_sessions_turns_and_authors_keep_what_they_say_under_new_names() {
     assert_eq!((turn.prompt.as_str(), turn.session), ("first", named("s")));
 }
 
-/// Goes to each point in a copy of both and compares.
+/// Rewinds to each point in copies of both and compares.
 #[test]
-fn a_rewind_of_an_imported_session_does_here_what_it_does_there() {
+fn an_imported_session_is_rewound_like_the_original() {
     let (mut there, trees) = busy();
     let file = everything(&mut there);
     let last = there.tree();
@@ -119,7 +119,7 @@ fn a_rewind_of_an_imported_session_does_here_what_it_does_there() {
 }
 
 #[test]
-fn a_point_of_this_workspace_knows_nothing_of_the_import() {
+fn a_local_point_is_not_affected_by_an_import() {
     let (mut there, _) = busy();
     let file = everything(&mut there);
     let mut here = Sandbox::new();
@@ -134,16 +134,16 @@ fn a_point_of_this_workspace_knows_nothing_of_the_import() {
     for point in [by_hand, prompt] {
         let mut here = here.thaw();
         let receipt = here.rewind_to(point);
-        assert_eq!(said(&receipt), ["success", "restored local"]);
+        assert_eq!(report(&receipt), ["success", "restored local"]);
         assert_eq!(here.read("local"), "0\n");
     }
     let mut here = here.thaw();
     let receipt = here.rewind(&exactly(by_hand)).unwrap();
-    assert_eq!(said(&receipt), ["success", "restored local"]);
+    assert_eq!(report(&receipt), ["success", "restored local"]);
 }
 
 #[test]
-fn all_agents_at_an_imported_point_are_those_it_came_with() {
+fn all_agents_of_an_imported_point_are_the_imported_ones() {
     let mut there = Sandbox::in_memory();
     there.write("a", "0\n");
     there.prompt("s", "go");
@@ -158,5 +158,5 @@ fn all_agents_at_an_imported_point_are_those_it_came_with() {
         scope: Some(RewindScope::AllAgents),
         ..RewindRequest::new(Target::Point(imported.points[0].id))
     };
-    assert_eq!(said(&here.rewind(&all).unwrap()), ["success", "restored a", "deleted b"]);
+    assert_eq!(report(&here.rewind(&all).unwrap()), ["success", "restored a", "deleted b"]);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A number that looks random and is the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -22,7 +22,7 @@ const PATHS: [&str; 6] = ["a.txt", "b.txt", "sub/c.txt", "sub/deep/d.txt", "new/
 const TEXTS: [&str; 4] = ["1\n2\n3\n", "1\n2\n3\n4\n", "0\n1\n2\n3\n", "else\n"];
 
 fn play_anything(sandbox: &mut Sandbox, dice: &mut Dice) -> PointId {
-    // So that the store has every text.
+    // The store must have every text.
     for (n, text) in TEXTS.iter().enumerate() {
         sandbox.write(&format!("text-{n}"), text);
     }
@@ -57,13 +57,12 @@ fn play_anything(sandbox: &mut Sandbox, dice: &mut Dice) -> PointId {
 }
 
 fn restore_anything(root: &Path, dice: &mut Dice, names: &[&str]) {
-    use std::os::unix::fs::PermissionsExt as _;
     for _ in 0..6 {
         let name = dice.one_of(names);
         let at = root.join(name);
         match dice.below(5) {
             0 | 1 if !at.is_dir() => {
-                // It may not be allowed to write to it.
+                // It may be read-only.
                 if at.exists() {
                     fs::remove_file(at).unwrap();
                 }
@@ -81,7 +80,7 @@ fn restore_anything(root: &Path, dice: &mut Dice, names: &[&str]) {
 }
 
 #[test]
-fn whatever_it_does_there_is_no_difference() {
+fn a_random_restore_makes_no_difference() {
     let runs = match std::env::var_os("TAKEBACK_TEST_RUNS") {
         Some(runs) => runs.to_str().unwrap().parse().unwrap(),
         None => 30,
@@ -107,11 +106,11 @@ fn whatever_it_does_there_is_no_difference() {
             restore_anything(&root, &mut dice, &names);
             if dice.below(2) == 0 { Ok(()) } else { Err("no".to_owned()) }
         };
-        let mut helper = NativeRestore { paths, run: &mut run };
-        let (receipt, helped) =
-            rewind_with(&mut sandbox.workspace, &to(point), None, &mut helper).unwrap();
-        assert!(!matches!(helped, NativeOutcome::Skipped(_)), "seed {seed}: {helped:?}");
-        assert_eq!(said(&receipt), said(&expected), "seed {seed}");
+        let mut native = NativeRestore { paths, run: &mut run };
+        let (receipt, outcome) =
+            rewind_with(&mut sandbox.workspace, &to(point), None, &mut native).unwrap();
+        assert!(!matches!(outcome, NativeOutcome::Skipped(_)), "seed {seed}: {outcome:?}");
+        assert_eq!(report(&receipt), report(&expected), "seed {seed}");
         assert_eq!(sandbox.tree(), alone.tree(), "seed {seed}");
         assert!(!sandbox.exists(".takeback"), "seed {seed}");
         sandbox.undo();

@@ -3,19 +3,20 @@
 use super::*;
 
 #[track_caller]
-fn not_run(
+fn assert_skipped(
     sandbox: &mut Sandbox,
     request: &RewindRequest,
     names: &[&str],
     why: &NativeSkip,
 ) -> Receipt {
-    let (receipt, helped) = helped(sandbox, request, names, &|_| panic!("it is not to be run"));
-    assert_eq!(helped, NativeOutcome::Skipped(why.clone()));
+    let (receipt, native) =
+        rewind_with_restore(sandbox, request, names, &|_| panic!("it must not run"));
+    assert_eq!(native, NativeOutcome::Skipped(why.clone()));
     receipt
 }
 
 #[test]
-fn where_it_could_do_harm_it_is_not_run() {
+fn a_native_restore_that_could_do_harm_is_skipped() {
     let mut sandbox = Sandbox::new();
     let outside = sandbox.outside().join("theirs.txt");
     fs::write(&outside, "theirs\n").unwrap();
@@ -37,25 +38,25 @@ fn where_it_could_do_harm_it_is_not_run() {
         ("special.sh", NativeSkip::SpecialBits),
     ] {
         let mut sandbox = frozen.thaw();
-        let receipt = not_run(&mut sandbox, &to(point), &["a.txt", name], &why(path(name)));
-        assert_eq!(said(&receipt), ["success", "restored a.txt"], "{name}");
+        let receipt = assert_skipped(&mut sandbox, &to(point), &["a.txt", name], &why(path(name)));
+        assert_eq!(report(&receipt), ["success", "restored a.txt"], "{name}");
         assert_eq!(sandbox.read("a.txt"), "one\n");
     }
     let mut sandbox = frozen.thaw();
     let why = NativeSkip::Link(path("way-out"));
-    not_run(&mut sandbox, &to(point), &["way-out/theirs.txt"], &why);
+    assert_skipped(&mut sandbox, &to(point), &["way-out/theirs.txt"], &why);
 
     let mut sandbox = frozen.thaw();
     sandbox.remove("twin.txt");
     fs::hard_link(sandbox.at("sub/b.txt"), sandbox.at("twin.txt")).unwrap();
     let why = NativeSkip::OtherNames(path("twin.txt"));
-    not_run(&mut sandbox, &to(point), &["twin.txt"], &why);
+    assert_skipped(&mut sandbox, &to(point), &["twin.txt"], &why);
     assert_eq!(why.to_string(), "twin.txt has other names, which would change with it");
 }
 
-/// As it is written and as it is with links followed; what is neither is refused all the same.
+/// A named path counts as written and with links followed; a path outside is refused.
 #[test]
-fn the_paths_that_it_names() {
+fn named_paths_are_resolved() {
     let sandbox = Sandbox::new();
     sandbox.write("real/a.txt", "a\n");
     symlink("real", sandbox.at("way")).unwrap();
@@ -74,31 +75,36 @@ fn the_paths_that_it_names() {
 }
 
 #[test]
-fn where_nothing_is_to_be_done_or_only_a_part_it_is_not_run() {
+fn a_native_restore_is_skipped_for_empty_and_partial_rewinds() {
     let mut sandbox = Sandbox::new();
     let point = one_edit(&mut sandbox);
     sandbox.agent_writes("s", "b.txt", "b\n");
     let mut part = to(point);
     part.paths = vec!["b.txt".to_owned()];
-    let receipt = not_run(&mut sandbox, &part, &["a.txt"], &NativeSkip::SomePaths);
-    assert_eq!(said(&receipt), ["success", "deleted b.txt"]);
+    let receipt = assert_skipped(&mut sandbox, &part, &["a.txt"], &NativeSkip::SomePaths);
+    assert_eq!(report(&receipt), ["success", "deleted b.txt"]);
     sandbox.rewind_to(point);
-    let receipt = not_run(&mut sandbox, &to(point), &["a.txt"], &NativeSkip::NothingToDo);
-    assert_eq!(said(&receipt), ["success"]);
+    let receipt = assert_skipped(&mut sandbox, &to(point), &["a.txt"], &NativeSkip::NothingToDo);
+    assert_eq!(report(&receipt), ["success"]);
 }
 
 #[test]
-fn what_could_not_be_kept_is_not_put_at_risk() {
+fn a_native_restore_is_skipped_if_a_path_cannot_be_saved() {
     let mut sandbox = Sandbox::new();
     let point = one_edit(&mut sandbox);
     let status = std::process::Command::new("mkfifo").arg(sandbox.at("pipe")).status().unwrap();
     assert!(status.success());
-    not_run(&mut sandbox, &to(point), &["a.txt", "pipe"], &NativeSkip::NotKept(path("pipe")));
+    assert_skipped(
+        &mut sandbox,
+        &to(point),
+        &["a.txt", "pipe"],
+        &NativeSkip::NotKept(path("pipe")),
+    );
 }
 
-/// The helper's own paths do not change what was shown.
+/// The restore's own paths are not part of the preview.
 #[test]
-fn what_was_shown_is_what_is_done() {
+fn the_preview_holds_with_a_native_restore() {
     let mut sandbox = Sandbox::new();
     sandbox.write("mine.txt", "mine\n");
     let point = one_edit(&mut sandbox);
@@ -109,9 +115,9 @@ fn what_was_shown_is_what_is_done() {
         write(&root, "mine.txt", "mine\n");
         Ok(())
     };
-    let mut helper = NativeRestore { paths: vec![path("mine.txt")], run: &mut run };
-    let done = rewind_with(&mut sandbox.workspace, &to(point), Some(&shown), &mut helper).unwrap();
-    assert_eq!(said(&done.0), ["success", "restored a.txt"]);
+    let mut native = NativeRestore { paths: vec![path("mine.txt")], run: &mut run };
+    let done = rewind_with(&mut sandbox.workspace, &to(point), Some(&shown), &mut native).unwrap();
+    assert_eq!(report(&done.0), ["success", "restored a.txt"]);
     assert_eq!(sandbox.read("mine.txt"), "mine, later\n");
     assert_consistent(&sandbox);
 }

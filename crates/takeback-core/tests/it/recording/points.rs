@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_prompts_point_is_the_tree_as_the_agent_found_it() {
+fn a_prompts_point_includes_the_users_earlier_edits() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "one\n");
     sandbox.prompt("s", "first");
@@ -16,7 +16,7 @@ fn a_prompts_point_is_the_tree_as_the_agent_found_it() {
 }
 
 #[test]
-fn an_event_is_answered_with_what_became_of_it() {
+fn an_event_is_answered_with_its_outcome() {
     let mut sandbox = Sandbox::new();
     sandbox.write("lib/a.txt", "one\n");
     let prompt = AgentEvent::Prompt {
@@ -54,7 +54,7 @@ fn an_event_is_answered_with_what_became_of_it() {
 }
 
 #[test]
-fn a_point_knows_where_the_repository_stood() {
+fn a_point_has_the_repositorys_head_and_branch() {
     let commit = "0123456789abcdef0123456789abcdef01234567";
     let other = "89abcdef0123456789abcdef0123456789abcdef";
     let head = |text: &str| (".git/HEAD", text.to_owned());
@@ -161,7 +161,7 @@ fn a_call_that_changed_nothing_leaves_no_change() {
 }
 
 #[test]
-fn a_sessions_file_checkpoints_tell_what_stood_before_each_message() {
+fn file_checkpoints_have_the_version_before_each_message() {
     let mut sandbox = Sandbox::new();
     let binary = [0, 159, 146, 150];
     sandbox.write("a.bin", binary);
@@ -174,12 +174,12 @@ fn a_sessions_file_checkpoints_tell_what_stood_before_each_message() {
     sandbox.agent_writes("s", "a.bin", "third");
     let store = &*sandbox.workspace.store;
     let listed = file_checkpoints(store, &SessionId::from("s")).unwrap();
-    let told: Vec<_> = listed
+    let copies: Vec<_> = listed
         .iter()
         .map(|c| (c.message.as_deref(), c.path.display(), c.original.clone()))
         .collect();
     assert_eq!(
-        told,
+        copies,
         [
             (Some("message one"), "a.bin".to_owned(), file(binary, 0o644)),
             (Some("message one"), "new.txt".to_owned(), Entry::Absent),
@@ -191,11 +191,11 @@ fn a_sessions_file_checkpoints_tell_what_stood_before_each_message() {
 }
 
 #[test]
-fn no_agent_can_hide_behind_an_import() {
+fn a_session_cannot_pass_for_an_import() {
     let mut sandbox = Sandbox::new();
     let point = sandbox.prompt("imported-0123abcd-s", "hide");
     sandbox.agent_writes("imported-0123abcd-s", "made.txt", "made\n");
     sandbox.turn_end("imported-0123abcd-s");
-    assert_eq!(who(&sandbox, "made.txt"), ["agent-imported-0123abcd-s call-1 Edit named"]);
+    assert_eq!(authors(&sandbox, "made.txt"), ["agent-imported-0123abcd-s call-1 Edit named"]);
     assert!(sandbox.rewind_to(point).success && !sandbox.exists("made.txt"));
 }

@@ -3,9 +3,9 @@
 use super::*;
 
 #[test]
-fn whatever_a_command_does_is_found_and_taken_back() {
-    type Does = fn(&Sandbox);
-    let commands: [(&str, Does); 12] = [
+fn every_kind_of_command_is_found_and_taken_back() {
+    type Command = fn(&Sandbox);
+    let commands: [(&str, Command); 12] = [
         ("rm -rf lib", |s| s.remove("lib")),
         ("mv lib moved", |s| fs::rename(s.at("lib"), s.at("moved")).unwrap()),
         ("mv a.txt lib/", |s| fs::rename(s.at("a.txt"), s.at("lib/a.txt")).unwrap()),
@@ -24,7 +24,7 @@ fn whatever_a_command_does_is_found_and_taken_back() {
         }),
         ("make", |s| s.write("out/deep/made.o", "made\n")),
     ];
-    for (command, does) in commands {
+    for (command, run) in commands {
         let mut sandbox = Sandbox::new();
         sandbox.write("a.txt", "aaa\n");
         sandbox.write("lib/b.txt", "b\n");
@@ -33,7 +33,7 @@ fn whatever_a_command_does_is_found_and_taken_back() {
         symlink("a.txt", sandbox.at("link")).unwrap();
         let before = sandbox.tree();
         let point = sandbox.prompt("s", "go");
-        sandbox.agent_runs("s", command, does);
+        sandbox.agent_runs("s", command, run);
         sandbox.turn_end("s");
         assert_consistent(&sandbox);
         let after = sandbox.tree();
@@ -47,7 +47,7 @@ fn whatever_a_command_does_is_found_and_taken_back() {
 }
 
 #[test]
-fn a_change_says_what_stood_before_and_after() {
+fn a_change_has_the_entries_before_and_after() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "a\n");
     sandbox.write("lib/b.txt", "b\n");
@@ -110,7 +110,7 @@ fn a_fingerprint_is_trusted_once_the_clock_has_moved_on() {
 }
 
 #[test]
-fn a_file_that_cannot_be_told_from_one_just_written_is_read_every_time() {
+fn a_file_dated_in_the_future_is_read_every_time() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("lib/a.txt", "a\n");
     sandbox.write("lib/b.txt", "b\n");
@@ -127,7 +127,7 @@ fn a_file_that_cannot_be_told_from_one_just_written_is_read_every_time() {
 }
 
 #[test]
-fn a_name_that_comes_or_goes_within_one_tick_of_the_clock_is_found() {
+fn a_name_added_or_removed_within_one_tick_of_the_clock_is_found() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("lib/a.txt", "a\n");
     look_around(&mut sandbox.workspace).unwrap();
@@ -141,9 +141,9 @@ fn a_name_that_comes_or_goes_within_one_tick_of_the_clock_is_found() {
 }
 
 #[test]
-fn whatever_changes_deep_in_a_tree_that_has_settled_is_found() {
-    type Does = fn(&Sandbox);
-    let changes: [(&str, Does, &[&str]); 9] = [
+fn changes_deep_in_a_settled_tree_are_found() {
+    type Change = fn(&Sandbox);
+    let changes: [(&str, Change, &[&str]); 9] = [
         ("written in place", |s| s.write("a/b/c.txt", "C\n"), &["a/b/c.txt"]),
         ("a new file", |s| s.write("a/b/new", ""), &["a/b/new"]),
         ("a file gone", |s| s.remove("a/b/c.txt"), &["a/b/c.txt"]),
@@ -158,7 +158,7 @@ fn whatever_changes_deep_in_a_tree_that_has_settled_is_found() {
             &["a/b/c.txt", "a/b/d/d.txt"],
         ),
     ];
-    for (change, does, paths) in changes {
+    for (change, run, paths) in changes {
         let mut sandbox = Sandbox::in_memory();
         sandbox.write("a/b/c.txt", "c\n");
         sandbox.write("a/b/d/d.txt", "d\n");
@@ -167,7 +167,7 @@ fn whatever_changes_deep_in_a_tree_that_has_settled_is_found() {
         look_around(&mut sandbox.workspace).unwrap();
         look_around(&mut sandbox.workspace).unwrap();
         let known = log(&sandbox).len();
-        does(&sandbox);
+        run(&sandbox);
         look_around(&mut sandbox.workspace).unwrap();
         let found: Vec<WorkPath> = log(&sandbox).into_iter().skip(known).map(|c| c.path).collect();
         assert_eq!(found, paths.iter().map(|of| path(of)).collect::<Vec<_>>(), "{change}");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_the_agent_made_goes_unless_it_was_changed_since() {
+fn new_files_are_deleted_unless_changed_since() {
     let mut sandbox = Sandbox::in_memory();
     let point = sandbox.prompt("s", "go");
     for name in ["made", "changed", "executable"] {
@@ -13,7 +13,7 @@ fn what_the_agent_made_goes_unless_it_was_changed_since() {
     sandbox.write("changed", "made\nmine\n");
     sandbox.set_mode("executable", 0o755);
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         [
             "not all",
             "deleted made",
@@ -26,7 +26,7 @@ fn what_the_agent_made_goes_unless_it_was_changed_since() {
 }
 
 #[test]
-fn folders_the_agent_made_go_only_if_empty() {
+fn new_folders_are_deleted_only_if_empty() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write(".gitignore", "*.log\n");
     let point = sandbox.prompt("s", "go");
@@ -38,9 +38,9 @@ fn folders_the_agent_made_go_only_if_empty() {
     sandbox.write("changed/deep/a.txt", "mine\n");
     let shown = preview(&mut sandbox.workspace, &request(point)).unwrap().receipt();
     let receipt = sandbox.rewind_to(point);
-    assert_eq!(said(&shown), said(&receipt));
+    assert_eq!(report(&shown), report(&receipt));
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         [
             "not all",
             "deleted empty",
@@ -73,9 +73,9 @@ fn a_rename_by_the_agent_is_taken_back_whole() {
 }
 
 #[test]
-fn files_folders_and_links_take_each_others_places_and_give_them_back() {
-    type Make = fn(&Sandbox);
-    let kinds: [(&str, Make); 4] = [
+fn replaced_files_folders_and_links_are_restored() {
+    type Setup = fn(&Sandbox);
+    let kinds: [(&str, Setup); 4] = [
         ("file", |s| s.write("x", "a file\n")),
         ("folder", |s| {
             s.write("x/a.txt", "in the folder\n");
@@ -112,9 +112,9 @@ fn files_folders_and_links_take_each_others_places_and_give_them_back() {
     }
 }
 
-/// Looks at modes, since whoever runs this may be allowed everything.
+/// Checks modes, because the test may run as root.
 #[test]
-fn folders_are_unlocked_as_long_as_something_is_done_in_them() {
+fn folders_are_unlocked_only_while_files_in_them_change() {
     let mut sandbox = Sandbox::new();
     for folder in ["locked", "opened", "alone"] {
         sandbox.write(&format!("{folder}/a.txt"), "one\n");
@@ -154,7 +154,7 @@ fn folders_are_unlocked_as_long_as_something_is_done_in_them() {
     let receipt = sandbox.rewind_to(point);
     disk::watch(None);
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         [
             "success",
             "restored alone/a.txt",
@@ -170,7 +170,7 @@ fn folders_are_unlocked_as_long_as_something_is_done_in_them() {
 }
 
 #[test]
-fn a_folder_whose_names_cannot_be_read_stops_nothing_else() {
+fn an_unlistable_folder_stops_nothing_else() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", TEN);
     let point = sandbox.prompt("s", "go");
@@ -189,7 +189,7 @@ fn a_folder_whose_names_cannot_be_read_stops_nothing_else() {
     let receipt = sandbox.rewind_to(point);
     disk::watch(None);
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         [
             "not all",
             "deleted made/b.txt",

@@ -3,40 +3,40 @@
 use super::*;
 
 #[test]
-fn work_beside_the_agents_is_kept_by_a_merge() {
+fn later_work_next_to_the_agents_is_merged() {
     let (mut sandbox, point) = begun(TEN);
     sandbox.agent_writes("s", "a.txt", ten(&[("2", "two")]));
     sandbox.turn_end("s");
     sandbox.write("a.txt", ten(&[("2", "two"), ("9", "mine")]));
     let receipt = sandbox.rewind_to(point);
-    assert_eq!(said(&receipt), ["success", "merged a.txt"]);
+    assert_eq!(report(&receipt), ["success", "merged a.txt"]);
     assert_eq!(sandbox.read("a.txt"), ten(&[("9", "mine")]));
 }
 
 #[test]
-fn every_run_of_the_agents_changes_is_taken_out_from_between_others() {
+fn every_run_of_the_agents_changes_is_taken_out() {
     let (mut sandbox, point) = begun(TEN);
     sandbox.agent_writes("s", "a.txt", ten(&[("1", "one")]));
     sandbox.write("a.txt", ten(&[("1", "one"), ("4", "mine")]));
     sandbox.agent_writes("s", "a.txt", ten(&[("1", "one"), ("4", "mine"), ("7", "seven")]));
     sandbox.turn_end("s");
     sandbox.write("a.txt", ten(&[("1", "one"), ("4", "mine"), ("7", "seven"), ("10", "mine too")]));
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "merged a.txt"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "merged a.txt"]);
     assert_eq!(sandbox.read("a.txt"), ten(&[("4", "mine"), ("10", "mine too")]));
 }
 
 #[test]
-fn work_from_before_the_agents_is_kept_by_a_merge() {
+fn earlier_work_next_to_the_agents_is_kept() {
     let (mut sandbox, point) = begun(TEN);
     sandbox.write("a.txt", ten(&[("9", "mine")]));
     sandbox.agent_writes("s", "a.txt", ten(&[("2", "two"), ("9", "mine")]));
     sandbox.turn_end("s");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
     assert_eq!(sandbox.read("a.txt"), ten(&[("9", "mine")]));
 }
 
 #[test]
-fn work_over_the_agents_is_a_conflict_and_stays() {
+fn work_over_the_agents_is_a_conflict() {
     let large = |lines: [&str; 2]| {
         let mut text = lines[0].to_owned() + "\n";
         text.push_str(&"x\n".repeat(4 << 20));
@@ -58,13 +58,13 @@ fn work_over_the_agents_is_a_conflict_and_stays() {
         sandbox.turn_end("s");
         sandbox.write("a.txt", &mine);
         let receipt = sandbox.rewind_to(point);
-        assert_eq!(said(&receipt), ["not all", &format!("conflict a.txt: {reason}")], "{name}");
+        assert_eq!(report(&receipt), ["not all", &format!("conflict a.txt: {reason}")], "{name}");
         assert!(sandbox.read("a.txt") == mine, "{name}: it stays as it was");
     }
 }
 
 #[test]
-fn mode_and_content_are_merged_each_for_itself() {
+fn mode_and_contents_are_merged_separately() {
     type Change = fn(&Sandbox);
     let content: Change = |sandbox| sandbox.write("a.txt", "two\n");
     let executable: Change = |sandbox| sandbox.set_mode("a.txt", 0o755);
@@ -87,7 +87,7 @@ fn mode_and_content_are_merged_each_for_itself() {
         sandbox.turn_end("s");
         mine(&sandbox);
         let receipt = sandbox.rewind_to(point);
-        assert_eq!(said(&receipt), said_so);
+        assert_eq!(report(&receipt), said_so);
         let contents = Digest::of(text.as_bytes());
         let present = Entry::File { digest: contents, size: text.len() as u64, mode };
         assert_eq!(entry_at(&mut sandbox, "a.txt"), present);
@@ -95,20 +95,20 @@ fn mode_and_content_are_merged_each_for_itself() {
 }
 
 #[test]
-fn a_folders_mode_comes_back_beside_what_others_put_in_it() {
+fn a_folders_mode_is_restored_around_new_files_of_others() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("lib/a.txt", "a\n");
     let point = sandbox.prompt("s", "go");
     sandbox.agent_runs("s", "chmod 700 lib", |sandbox| sandbox.set_mode("lib", 0o700));
     sandbox.turn_end("s");
     sandbox.write("lib/mine.txt", "mine\n");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored lib"]);
+    assert_eq!(report(&sandbox.rewind_to(point)), ["success", "restored lib"]);
     assert_eq!(entry_at(&mut sandbox, "lib"), Entry::Dir { mode: 0o755 });
     assert!(sandbox.exists("lib/mine.txt"));
 }
 
 #[test]
-fn what_was_deleted_or_replaced_since_is_a_conflict() {
+fn a_path_deleted_or_replaced_since_is_a_conflict() {
     type Change = fn(&Sandbox);
     let cases: [(&str, Change, Change, &str); 4] = [
         (
@@ -152,18 +152,18 @@ fn what_was_deleted_or_replaced_since_is_a_conflict() {
         mine(&sandbox);
         let before = sandbox.tree();
         let receipt = sandbox.rewind_to(point);
-        assert_eq!(said(&receipt), ["not all", &format!("conflict a.txt: {reason}")], "{case}");
+        assert_eq!(report(&receipt), ["not all", &format!("conflict a.txt: {reason}")], "{case}");
         assert_eq!(sandbox.tree(), before, "{case}");
     }
 }
 
 #[test]
-fn what_a_person_put_back_already_needs_nothing() {
+fn a_path_already_reverted_needs_nothing() {
     let (mut sandbox, point) = begun("one\n");
     sandbox.agent_writes("s", "a.txt", "two\n");
     sandbox.turn_end("s");
     sandbox.write("a.txt", "one\n");
     let receipt = sandbox.rewind_to(point);
-    assert_eq!(said(&receipt), ["success"]);
+    assert_eq!(report(&receipt), ["success"]);
     assert_eq!(sandbox.read("a.txt"), "one\n");
 }

@@ -52,7 +52,7 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
     assert_eq!((shown.kind, &shown.windows), (RewindKind::Rewind { point }, &vec![window]));
 
     let receipt = shown.receipt();
-    assert_eq!(said(&receipt), ["success", "restored a.txt", "deleted made.txt"]);
+    assert_eq!(report(&receipt), ["success", "restored a.txt", "deleted made.txt"]);
     assert_eq!((receipt.point, receipt.safety_point, receipt.rewind), (Some(point), None, None));
     let done = rewind(&mut sandbox.workspace, &request(point), Some(&shown)).unwrap();
     let ids_apart = Receipt { rewind: None, safety_point: None, ..done };
@@ -60,19 +60,19 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
 }
 
 #[test]
-fn a_preview_that_no_longer_holds_is_not_carried_out() {
-    type Meanwhile = fn(&mut Sandbox);
-    let cases: [(&str, Meanwhile); 3] = [
+fn an_outdated_preview_is_not_applied() {
+    type Change = fn(&mut Sandbox);
+    let cases: [(&str, Change); 3] = [
         ("a person saves", |sandbox| sandbox.write("a.txt", "mine\n")),
         ("a person deletes", |sandbox| sandbox.remove("a.txt")),
-        ("an agent goes on", |sandbox| sandbox.agent_writes("s", "b.txt", "more\n")),
+        ("an agent continues", |sandbox| sandbox.agent_writes("s", "b.txt", "more\n")),
     ];
-    for (case, meanwhile) in cases {
+    for (case, change) in cases {
         let (mut sandbox, point) = begun("one\n");
         sandbox.agent_writes("s", "a.txt", "two\n");
         sandbox.turn_end("s");
         let shown = preview(&mut sandbox.workspace, &request(point)).unwrap();
-        meanwhile(&mut sandbox);
+        change(&mut sandbox);
         let before = sandbox.tree();
         let refused = rewind(&mut sandbox.workspace, &request(point), Some(&shown));
         let Err(RewindError::Changed(now)) = refused else { panic!("{case}: {refused:?}") };
@@ -96,14 +96,14 @@ fn nothing_to_do_does_nothing() {
 }
 
 #[test]
-fn a_point_that_is_not_there_is_an_error() {
+fn a_missing_point_is_an_error() {
     let (mut sandbox, _) = begun("one\n");
     let nowhere = sandbox.rewind(&request(PointId(77)));
     assert_eq!(nowhere.unwrap_err().to_string(), "there is no point 000000000000004d");
 }
 
 #[test]
-fn a_rewind_in_the_middle_of_a_turn_sees_what_no_event_told() {
+fn a_rewind_during_a_turn_includes_unreported_changes() {
     let (mut sandbox, point) = begun("one\n");
     let before = sandbox.tree();
     sandbox.before_shell("s", "make");
@@ -111,12 +111,12 @@ fn a_rewind_in_the_middle_of_a_turn_sees_what_no_event_told() {
     sandbox.write("made.txt", "made\n");
     let take = RewindRequest { ambiguous: AmbiguousPolicy::Take, ..request(point) };
     let receipt = sandbox.rewind(&take).unwrap();
-    assert_eq!(said(&receipt), ["success", "restored a.txt", "deleted made.txt"]);
+    assert_eq!(report(&receipt), ["success", "restored a.txt", "deleted made.txt"]);
     assert_eq!(sandbox.tree(), before);
 }
 
 #[test]
-fn a_receipt_in_json_has_the_fields_others_rely_on() {
+fn a_receipt_in_json_has_every_documented_field() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt as _;
     let (mut sandbox, _) = begun(TEN);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn exactly_means_everything_as_it_was_whoever_changed_it() {
+fn an_exact_rewind_restores_everything_by_any_author() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write("a.txt", "one\n");
     sandbox.write("b.txt", "one\n");
@@ -22,7 +22,7 @@ fn exactly_means_everything_as_it_was_whoever_changed_it() {
     let exact = RewindRequest { exactness: Exactness::Exact, ..request(point) };
     let receipt = sandbox.rewind(&exact).unwrap();
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         [
             "success",
             "restored a.txt",
@@ -39,7 +39,7 @@ fn exactly_means_everything_as_it_was_whoever_changed_it() {
 }
 
 #[test]
-fn exactly_does_not_touch_what_was_never_covered() {
+fn an_exact_rewind_leaves_paths_that_were_not_covered() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.write(".takebackignore", "out/\n");
     sandbox.write("out/a.txt", "a\n");
@@ -50,7 +50,7 @@ fn exactly_does_not_touch_what_was_never_covered() {
     let receipt = sandbox.rewind(&exact).unwrap();
     let reason = "it was not covered before, so what was there is not known";
     assert_eq!(
-        said(&receipt),
+        report(&receipt),
         [
             "not all".to_owned(),
             "restored .takebackignore".to_owned(),
@@ -64,7 +64,7 @@ fn exactly_does_not_touch_what_was_never_covered() {
 // --- which paths, and whose ---------------------------------------------------------------------
 
 #[test]
-fn only_the_paths_asked_for_are_taken_back() {
+fn only_the_requested_paths_are_taken_back() {
     let all = ["a.txt", "lib/b.txt", "lib/c.rs", "lib/deep/d.rs", "src/e.rs"];
     for (patterns, taken) in [
         (vec!["a.txt"], vec!["a.txt"]),
@@ -127,7 +127,7 @@ fn three_sessions() -> (Sandbox, PointId) {
 fn a_point_takes_back_its_session_and_those_that_continue_it() {
     let (mut sandbox, point) = three_sessions();
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         [
             "success",
             "restored child",
@@ -139,7 +139,7 @@ fn a_point_takes_back_its_session_and_those_that_continue_it() {
 }
 
 #[test]
-fn whose_changes_are_taken_back_can_be_chosen() {
+fn the_sessions_to_take_back_can_be_chosen() {
     let sessions = |names: &[&str]| {
         RewindScope::Sessions(names.iter().map(|name| SessionId::from(*name)).collect())
     };
@@ -147,7 +147,7 @@ fn whose_changes_are_taken_back_can_be_chosen() {
         (RewindScope::AllAgents, &["child", "grandchild", "other", "s"][..]),
         (sessions(&["other"]), &["other"]),
         (sessions(&["other", "child"]), &["child", "other"]),
-        (sessions(&["nobody"]), &[]),
+        (sessions(&["unknown"]), &[]),
     ] {
         let (mut sandbox, point) = three_sessions();
         let receipt = sandbox
@@ -160,7 +160,7 @@ fn whose_changes_are_taken_back_can_be_chosen() {
 }
 
 #[test]
-fn a_point_made_by_hand_stands_for_all_agents() {
+fn a_manual_point_takes_back_all_agents() {
     let mut sandbox = Sandbox::in_memory();
     for name in ["a", "b", "mine"] {
         sandbox.write(name, "one\n");
@@ -175,20 +175,20 @@ fn a_point_made_by_hand_stands_for_all_agents() {
         sandbox.turn_end(session);
     }
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        report(&sandbox.rewind_to(point)),
         ["success", "restored a", "restored b", "kept mine: changed by you"]
     );
 }
 
 #[test]
-fn a_later_point_leaves_what_came_before_it() {
+fn a_later_point_leaves_earlier_changes() {
     let (mut sandbox, _) = begun("one\n");
     sandbox.agent_writes("s", "a.txt", "two\n");
     sandbox.agent_writes("s", "b.txt", "b\n");
     let second = sandbox.prompt("s", "more");
     sandbox.agent_writes("s", "a.txt", "three\n");
     sandbox.turn_end("s");
-    assert_eq!(said(&sandbox.rewind_to(second)), ["success", "restored a.txt"]);
+    assert_eq!(report(&sandbox.rewind_to(second)), ["success", "restored a.txt"]);
     assert_eq!(sandbox.read("a.txt"), "two\n");
     assert_eq!(sandbox.read("b.txt"), "b\n");
 }
