@@ -55,7 +55,7 @@ fn agent_makes(sandbox: &mut Sandbox, method: Method, files: &[(&str, &str)]) {
             sandbox.agent_runs("s", "make rest", |sandbox| put(sandbox, rest));
         }
         Method::Edits => {
-            files.iter().for_each(|(path, text)| sandbox.agent_writes("s", path, text))
+            files.iter().for_each(|(path, text)| sandbox.agent_writes("s", path, text));
         }
     }
 }
