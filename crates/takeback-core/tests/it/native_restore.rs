@@ -105,7 +105,7 @@ struct Row {
 
 #[test]
 fn a_native_restore_makes_no_difference() {
-    for Row { name, play, names, restore, report } in rows() {
+    for Row { name, play, names, restore, report } in ROWS {
         let restore = move |root: &Path| {
             restore(root);
             Ok(())
@@ -115,212 +115,204 @@ fn a_native_restore_makes_no_difference() {
     }
 }
 
-fn rows() -> Vec<Row> {
-    vec![
-        Row {
-            name: "a correct restore that leaves a folder",
-            play: |s| {
-                let point = one_edit(s);
-                s.agent_writes("s", "new/made.txt", "made\n");
-                point
-            },
-            names: &["a.txt", "new/made.txt"],
-            restore: |root| {
-                write(root, "a.txt", "one\n");
-                fs::remove_file(root.join("new/made.txt")).unwrap();
-            },
-            report: &["success", "restored a.txt", "deleted new", "deleted new/made.txt"],
+const ROWS: [Row; 12] = [
+    Row {
+        name: "a correct restore that leaves a folder",
+        play: |s| {
+            let point = one_edit(s);
+            s.agent_writes("s", "new/made.txt", "made\n");
+            point
         },
-        Row {
-            name: "changes of a shell or a subagent that it does not know",
-            play: |s| {
-                s.write("b.txt", "one\n");
-                s.write("c.txt", "one\n");
-                let point = one_edit(s);
-                s.agent_runs("s", "sed -i; rm; mv", |s| {
-                    s.write("b.txt", "two\n");
-                    s.remove("c.txt");
-                    s.write("d.txt", "new\n");
-                });
-                point
-            },
-            names: &["a.txt"],
-            restore: |root| write(root, "a.txt", "one\n"),
-            report: &[
-                "success",
-                "restored a.txt",
-                "restored b.txt",
-                "restored c.txt",
-                "deleted d.txt",
-            ],
+        names: &["a.txt", "new/made.txt"],
+        restore: |root| {
+            write(root, "a.txt", "one\n");
+            fs::remove_file(root.join("new/made.txt")).unwrap();
         },
-        Row {
-            name: "a file that a shell made and the agent edited later",
-            play: |s| {
-                s.start("s");
-                let point = s.prompt("s", "go");
-                s.agent_runs("s", "echo", |s| s.write("a.txt", "shell\n"));
-                s.prompt("s", "go on");
-                s.agent_writes("s", "a.txt", "edited\n");
-                point
-            },
-            names: &["a.txt"],
-            restore: |root| write(root, "a.txt", "shell\n"),
-            report: &["success", "deleted a.txt"],
+        report: &["success", "restored a.txt", "deleted new", "deleted new/made.txt"],
+    },
+    Row {
+        name: "changes of a shell or a subagent that it does not know",
+        play: |s| {
+            s.write("b.txt", "one\n");
+            s.write("c.txt", "one\n");
+            let point = one_edit(s);
+            s.agent_runs("s", "sed -i; rm; mv", |s| {
+                s.write("b.txt", "two\n");
+                s.remove("c.txt");
+                s.write("d.txt", "new\n");
+            });
+            point
         },
-        Row {
-            name: "the version of a later prompt",
-            play: |s| {
-                s.write("a.txt", "one\n");
-                s.write("b.txt", "b one\n");
-                s.start("s");
-                let point = s.prompt("s", "go");
-                s.agent_writes("s", "b.txt", "b two\n");
-                s.write("a.txt", "mine\n");
-                s.prompt("s", "go on");
-                s.agent_writes("s", "a.txt", "agent\n");
-                s.agent_writes("s", "b.txt", "b three\n");
-                point
-            },
-            names: &["a.txt", "b.txt"],
-            restore: |root| {
-                write(root, "a.txt", "mine\n");
-                write(root, "b.txt", "b two\n");
-            },
-            report: &[],
+        names: &["a.txt"],
+        restore: |root| write(root, "a.txt", "one\n"),
+        report: &["success", "restored a.txt", "restored b.txt", "restored c.txt", "deleted d.txt"],
+    },
+    Row {
+        name: "a file that a shell made and the agent edited later",
+        play: |s| {
+            s.start("s");
+            let point = s.prompt("s", "go");
+            s.agent_runs("s", "echo", |s| s.write("a.txt", "shell\n"));
+            s.prompt("s", "go on");
+            s.agent_writes("s", "a.txt", "edited\n");
+            point
         },
-        Row {
-            name: "a user's file that is in no plan",
-            play: |s| {
-                s.write("mine.txt", "mine\n");
-                let point = one_edit(s);
-                s.write("mine.txt", "mine, later\n");
-                point
-            },
-            names: &["a.txt", "mine.txt", "never/was.txt"],
-            restore: |root| {
-                write(root, "mine.txt", "mine\n");
-                write(root, "never/was.txt", "one\n");
-            },
-            report: &["success", "restored a.txt"],
+        names: &["a.txt"],
+        restore: |root| write(root, "a.txt", "shell\n"),
+        report: &["success", "deleted a.txt"],
+    },
+    Row {
+        name: "the version of a later prompt",
+        play: |s| {
+            s.write("a.txt", "one\n");
+            s.write("b.txt", "b one\n");
+            s.start("s");
+            let point = s.prompt("s", "go");
+            s.agent_writes("s", "b.txt", "b two\n");
+            s.write("a.txt", "mine\n");
+            s.prompt("s", "go on");
+            s.agent_writes("s", "a.txt", "agent\n");
+            s.agent_writes("s", "b.txt", "b three\n");
+            point
         },
-        Row {
-            name: "a file of the agent's that a user continued",
-            play: |s| {
-                let point = one_edit(s);
-                s.agent_writes("s", "made.txt", "made\n");
-                s.turn_end("s");
-                s.write("made.txt", "made\nand mine\n");
-                point
-            },
-            names: &["a.txt", "made.txt"],
-            restore: |root| fs::remove_file(root.join("made.txt")).unwrap(),
-            report: &[
-                "not all",
-                "restored a.txt",
-                "conflict made.txt: the agent made it, and it was changed since",
-            ],
+        names: &["a.txt", "b.txt"],
+        restore: |root| {
+            write(root, "a.txt", "mine\n");
+            write(root, "b.txt", "b two\n");
         },
-        Row {
-            name: "a file and a folder that a user deleted",
-            play: |s| {
-                s.write("sub/deep/b.txt", "one\n");
-                let point = one_edit(s);
-                s.agent_writes("s", "sub/deep/b.txt", "two\n");
-                s.turn_end("s");
-                s.remove("sub");
-                point
-            },
-            names: &["a.txt", "sub/deep/b.txt"],
-            restore: |root| write(root, "sub/deep/b.txt", "two\n"),
-            report: &[],
+        report: &[],
+    },
+    Row {
+        name: "a user's file that is in no plan",
+        play: |s| {
+            s.write("mine.txt", "mine\n");
+            let point = one_edit(s);
+            s.write("mine.txt", "mine, later\n");
+            point
         },
-        Row {
-            name: "an edit of another session",
-            play: |s| {
-                let point = one_edit(s);
-                s.start("other");
-                s.prompt("other", "go");
-                s.agent_writes("other", "a.txt", "other\n");
-                s.turn_end("other");
-                s.agent_writes("s", "b.txt", "b\n");
-                point
-            },
-            names: &["a.txt"],
-            restore: |root| write(root, "a.txt", "one\n"),
-            report: &[],
+        names: &["a.txt", "mine.txt", "never/was.txt"],
+        restore: |root| {
+            write(root, "mine.txt", "mine\n");
+            write(root, "never/was.txt", "one\n");
         },
-        Row {
-            name: "modes that it sets",
-            play: |s| {
-                s.write("run.sh", "#!/bin/sh\n");
-                s.write("sub/b.txt", "one\n");
-                let point = one_edit(s);
-                s.agent_writes("s", "run.sh", "#!/bin/bash\n");
-                s.agent_writes("s", "sub/b.txt", "two\n");
-                s.turn_end("s");
-                s.set_mode("run.sh", 0o755);
-                point
-            },
-            names: &["a.txt", "run.sh", "sub/b.txt"],
-            restore: |root| {
-                for (name, mode) in [("a.txt", 0o600), ("run.sh", 0o644), ("sub", 0o700)] {
-                    fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode)).unwrap();
-                }
-            },
-            report: &[],
+        report: &["success", "restored a.txt"],
+    },
+    Row {
+        name: "a file of the agent's that a user continued",
+        play: |s| {
+            let point = one_edit(s);
+            s.agent_writes("s", "made.txt", "made\n");
+            s.turn_end("s");
+            s.write("made.txt", "made\nand mine\n");
+            point
         },
-        Row {
-            name: "a folder that it leaves and one that it removes",
-            play: |s| {
-                s.write("keep/mine.txt", "mine\n");
-                let point = one_edit(s);
-                s.agent_writes("s", "made/deep/x.txt", "x\n");
-                s.turn_end("s");
-                s.remove("made");
-                point
-            },
-            names: &["a.txt", "made/deep/x.txt", "keep/mine.txt"],
-            restore: |root| {
-                write(root, "made/deep/x.txt", "x\n");
-                fs::remove_dir_all(root.join("keep")).unwrap();
-            },
-            report: &[],
+        names: &["a.txt", "made.txt"],
+        restore: |root| fs::remove_file(root.join("made.txt")).unwrap(),
+        report: &[
+            "not all",
+            "restored a.txt",
+            "conflict made.txt: the agent made it, and it was changed since",
+        ],
+    },
+    Row {
+        name: "a file and a folder that a user deleted",
+        play: |s| {
+            s.write("sub/deep/b.txt", "one\n");
+            let point = one_edit(s);
+            s.agent_writes("s", "sub/deep/b.txt", "two\n");
+            s.turn_end("s");
+            s.remove("sub");
+            point
         },
-        Row {
-            name: "a folder in place of a file and a file in place of a folder",
-            play: |s| {
-                s.write("sub/b.txt", "one\n");
-                let point = one_edit(s);
-                s.agent_writes("s", "sub/b.txt", "two\n");
-                point
-            },
-            names: &["a.txt", "sub/b.txt"],
-            restore: |root| {
-                fs::remove_file(root.join("a.txt")).unwrap();
-                fs::create_dir(root.join("a.txt")).unwrap();
-                fs::remove_dir_all(root.join("sub")).unwrap();
-                write(root, "sub", "one\n");
-            },
-            report: &[],
+        names: &["a.txt", "sub/deep/b.txt"],
+        restore: |root| write(root, "sub/deep/b.txt", "two\n"),
+        report: &[],
+    },
+    Row {
+        name: "an edit of another session",
+        play: |s| {
+            let point = one_edit(s);
+            s.start("other");
+            s.prompt("other", "go");
+            s.agent_writes("other", "a.txt", "other\n");
+            s.turn_end("other");
+            s.agent_writes("s", "b.txt", "b\n");
+            point
         },
-        Row {
-            // It is unlocked to revert the restore, too.
-            name: "a locked folder",
-            play: |s| {
-                s.write("locked/b.txt", "one\n");
-                let point = one_edit(s);
-                s.agent_writes("s", "locked/b.txt", "two\n");
-                s.turn_end("s");
-                s.set_mode("locked", 0o555);
-                point
-            },
-            names: &["locked/b.txt"],
-            restore: |root| write(root, "locked/b.txt", ""),
-            report: &[],
+        names: &["a.txt"],
+        restore: |root| write(root, "a.txt", "one\n"),
+        report: &[],
+    },
+    Row {
+        name: "modes that it sets",
+        play: |s| {
+            s.write("run.sh", "#!/bin/sh\n");
+            s.write("sub/b.txt", "one\n");
+            let point = one_edit(s);
+            s.agent_writes("s", "run.sh", "#!/bin/bash\n");
+            s.agent_writes("s", "sub/b.txt", "two\n");
+            s.turn_end("s");
+            s.set_mode("run.sh", 0o755);
+            point
         },
-    ]
-}
+        names: &["a.txt", "run.sh", "sub/b.txt"],
+        restore: |root| {
+            for (name, mode) in [("a.txt", 0o600), ("run.sh", 0o644), ("sub", 0o700)] {
+                fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode)).unwrap();
+            }
+        },
+        report: &[],
+    },
+    Row {
+        name: "a folder that it leaves and one that it removes",
+        play: |s| {
+            s.write("keep/mine.txt", "mine\n");
+            let point = one_edit(s);
+            s.agent_writes("s", "made/deep/x.txt", "x\n");
+            s.turn_end("s");
+            s.remove("made");
+            point
+        },
+        names: &["a.txt", "made/deep/x.txt", "keep/mine.txt"],
+        restore: |root| {
+            write(root, "made/deep/x.txt", "x\n");
+            fs::remove_dir_all(root.join("keep")).unwrap();
+        },
+        report: &[],
+    },
+    Row {
+        name: "a folder in place of a file and a file in place of a folder",
+        play: |s| {
+            s.write("sub/b.txt", "one\n");
+            let point = one_edit(s);
+            s.agent_writes("s", "sub/b.txt", "two\n");
+            point
+        },
+        names: &["a.txt", "sub/b.txt"],
+        restore: |root| {
+            fs::remove_file(root.join("a.txt")).unwrap();
+            fs::create_dir(root.join("a.txt")).unwrap();
+            fs::remove_dir_all(root.join("sub")).unwrap();
+            write(root, "sub", "one\n");
+        },
+        report: &[],
+    },
+    Row {
+        // It is unlocked to revert the restore, too.
+        name: "a locked folder",
+        play: |s| {
+            s.write("locked/b.txt", "one\n");
+            let point = one_edit(s);
+            s.agent_writes("s", "locked/b.txt", "two\n");
+            s.turn_end("s");
+            s.set_mode("locked", 0o555);
+            point
+        },
+        names: &["locked/b.txt"],
+        restore: |root| write(root, "locked/b.txt", ""),
+        report: &[],
+    },
+];
 
 #[test]
 fn an_overwritten_user_edit_makes_no_difference() {

@@ -118,7 +118,7 @@ impl Run {
             ),
         });
         RewindRequest {
-            scope: scope,
+            scope,
             paths: ask.paths.iter().map(|path| (*path).to_owned()).collect(),
             exactness: if ask.exact { Exactness::Exact } else { Exactness::AgentsOnly },
             ambiguous: if ask.take_ambiguous {

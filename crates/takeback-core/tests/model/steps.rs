@@ -375,7 +375,7 @@ pub(crate) fn act(sandbox: &Sandbox, edit: &FileEdit, editor: Editor, past: &Pas
             put(sandbox, path, bytes);
         }
         EditKind::Binary => {
-            put(sandbox, path, [b"\0binary".as_slice(), &fresh.to_le_bytes()].concat())
+            put(sandbox, path, [b"\0binary".as_slice(), &fresh.to_le_bytes()].concat());
         }
         EditKind::Empty => put(sandbox, path, Vec::new()),
         EditKind::Ignore(which) => put(sandbox, path, IGNORE_TEXTS[which].as_bytes().to_vec()),
@@ -413,7 +413,7 @@ pub(crate) fn act(sandbox: &Sandbox, edit: &FileEdit, editor: Editor, past: &Pas
 fn clear(sandbox: &Sandbox, path: &str) {
     match fs::symlink_metadata(sandbox.at(path)) {
         Ok(metadata) if metadata.is_dir() => {
-            fs::remove_dir_all(sandbox.at(path)).expect("it can be removed")
+            fs::remove_dir_all(sandbox.at(path)).expect("it can be removed");
         }
         Ok(_) => fs::remove_file(sandbox.at(path)).expect("it can be removed"),
         Err(_) => {}
