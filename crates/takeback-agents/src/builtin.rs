@@ -36,10 +36,8 @@ pub use self::endpoint::{ApiKey, ApiStyle, Endpoint, EndpointError, ProxyAddress
 pub use self::scenario::{Scenario, ScenarioError};
 pub use self::steps::last_memory;
 
-use self::anthropic::Anthropic;
 use self::conversation::Conversation;
 use self::model::Model;
-use self::openai::OpenAi;
 use self::permissions::GrantedPermissions;
 use self::signals::Signals;
 use self::steps::Steps;
@@ -209,8 +207,8 @@ impl Builtin {
 fn model(source: ModelSource, root: &Path, conversation: &Conversation) -> Box<dyn Model> {
     match source {
         ModelSource::Endpoint(endpoint) => match endpoint.style {
-            ApiStyle::Anthropic => Box::new(Anthropic::new(&endpoint, instructions(root))),
-            ApiStyle::OpenAi => Box::new(OpenAi::new(&endpoint, instructions(root))),
+            ApiStyle::Anthropic => Box::new(anthropic::model(&endpoint, instructions(root))),
+            ApiStyle::OpenAi => Box::new(openai::model(&endpoint, instructions(root))),
         },
         ModelSource::Scenario(scenario) => Box::new(scenario),
         ModelSource::Tour => Box::new(tour::scenario(root, conversation)),

@@ -4,10 +4,9 @@ use serde_json::{Value, json};
 
 use super::conversation::{Block, Conversation, Message};
 use super::draft::Draft;
-use super::endpoint::{ApiKey, Endpoint};
-use super::http::{Route, StreamError};
-use super::model::{Model, ModelError, ModelOutput, Reply};
-use super::signals::Signals;
+use super::endpoint::Endpoint;
+use super::http::{HttpModel, Route, StreamError};
+use super::model::ModelOutput;
 use super::tools;
 
 /// The version of the API.
@@ -15,53 +14,25 @@ const VERSION: &str = "2023-06-01";
 
 const MOST_TOKENS: u32 = 8192;
 
-pub(super) struct Anthropic {
-    model: String,
-    system: String,
-    route: Route,
+pub(super) fn model(endpoint: &Endpoint, system: String) -> HttpModel {
+    let mut headers = vec![("anthropic-version", VERSION.to_owned())];
+    headers.extend(endpoint.key.as_ref().map(|key| ("x-api-key", key.as_str().to_owned())));
+    let route = Route::new(endpoint, "/v1/messages", headers, decode_event);
+    HttpModel { model: endpoint.model.clone(), system, route, request }
 }
 
-impl Anthropic {
-    pub(super) fn new(endpoint: &Endpoint, system: String) -> Self {
-        let mut headers = vec![("anthropic-version", VERSION.to_owned())];
-        headers
-            .extend(endpoint.key.as_ref().map(|key| ("x-api-key", ApiKey::as_str(key).to_owned())));
-        let route = Route::new(endpoint, "/v1/messages", headers, decode_event);
-        Self { model: endpoint.model.clone(), system, route }
-    }
-
-    fn request(&self, conversation: &Conversation) -> Value {
-        let described = tools::descriptions().into_iter().map(
-            |tool| json!({"name": tool.name, "description": tool.text, "input_schema": tool.input}),
-        );
-        json!({
-            "model": self.model,
-            "max_tokens": MOST_TOKENS,
-            "system": self.system,
-            "messages": messages(conversation),
-            "tools": described.collect::<Vec<_>>(),
-            "stream": true,
-        })
-    }
-}
-
-impl Model for Anthropic {
-    fn name(&self) -> &str {
-        &self.model
-    }
-
-    fn next(
-        &mut self,
-        conversation: &Conversation,
-        signals: &Signals,
-        emit: &mut dyn FnMut(ModelOutput<'_>),
-    ) -> Result<Reply, ModelError> {
-        self.route.ask(&self.request(conversation), signals, emit)
-    }
-
-    fn redact(&self, text: String) -> String {
-        self.route.redact(text)
-    }
+fn request(model: &HttpModel, conversation: &Conversation) -> Value {
+    let described = tools::descriptions().into_iter().map(
+        |tool| json!({"name": tool.name, "description": tool.text, "input_schema": tool.input}),
+    );
+    json!({
+        "model": model.model,
+        "max_tokens": MOST_TOKENS,
+        "system": model.system,
+        "messages": messages(conversation),
+        "tools": described.collect::<Vec<_>>(),
+        "stream": true,
+    })
 }
 
 /// Roles have to alternate, so consecutive messages of one role are merged.

@@ -13,9 +13,10 @@ use serde_json::Value;
 use ureq::http::HeaderValue;
 
 use self::answer::{ResponsePart, read_answer, refusal};
+use super::conversation::Conversation;
 use super::draft::Draft;
 use super::endpoint::{ApiKey, Endpoint};
-use super::model::{ModelError, ModelOutput, Reply};
+use super::model::{Model, ModelError, ModelOutput, Reply};
 use super::signals::Signals;
 
 /// How long an endpoint may send nothing.
@@ -29,6 +30,15 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// How often to check for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// A model behind an endpoint.
+pub(super) struct HttpModel {
+    pub(super) model: String,
+    pub(super) system: String,
+    pub(super) route: Route,
+    /// The body of a request for the next message.
+    pub(super) request: fn(&Self, &Conversation) -> Value,
+}
+
 /// One URL of an endpoint, with its headers, event decoder and retry policy.
 pub(super) struct Route {
     agent: ureq::Agent,
@@ -36,7 +46,7 @@ pub(super) struct Route {
     headers: Vec<(&'static str, String)>,
     decode: EventDecoder,
     host: String,
-    pub(super) key: Option<ApiKey>,
+    key: Option<ApiKey>,
     retries: u32,
     first_wait: Duration,
 }
@@ -67,6 +77,25 @@ enum StreamEnd {
     Interrupted,
 }
 
+impl Model for HttpModel {
+    fn name(&self) -> &str {
+        &self.model
+    }
+
+    fn next(
+        &mut self,
+        conversation: &Conversation,
+        signals: &Signals,
+        emit: &mut dyn FnMut(ModelOutput<'_>),
+    ) -> Result<Reply, ModelError> {
+        self.route.ask(&(self.request)(self, conversation), signals, emit)
+    }
+
+    fn redact(&self, text: String) -> String {
+        self.route.redact(text)
+    }
+}
+
 impl Route {
     pub(super) fn new(
         endpoint: &Endpoint,
@@ -86,7 +115,7 @@ impl Route {
         }
     }
 
-    pub(super) fn ask(
+    fn ask(
         &self,
         body: &Value,
         signals: &Signals,
@@ -223,7 +252,7 @@ impl Route {
         self.host.clone()
     }
 
-    pub(super) fn redact(&self, text: String) -> String {
+    fn redact(&self, text: String) -> String {
         match &self.key {
             Some(key) => key.redact(text),
             None => text,

@@ -5,59 +5,31 @@ use serde_json::{Value, json};
 use super::conversation::{Block, Conversation, Message};
 use super::draft::Draft;
 use super::endpoint::{ApiKey, Endpoint};
-use super::http::{Route, StreamError};
-use super::model::{Model, ModelError, ModelOutput, Reply};
-use super::signals::Signals;
+use super::http::{HttpModel, Route, StreamError};
+use super::model::ModelOutput;
 use super::tools;
 
-pub(super) struct OpenAi {
-    model: String,
-    system: String,
-    route: Route,
+pub(super) fn model(endpoint: &Endpoint, system: String) -> HttpModel {
+    let bearer = |key: &ApiKey| ("authorization", format!("Bearer {}", key.as_str()));
+    let headers = endpoint.key.as_ref().map(bearer).into_iter().collect();
+    let route = Route::new(endpoint, "/chat/completions", headers, decode_event);
+    HttpModel { model: endpoint.model.clone(), system, route, request }
 }
 
-impl OpenAi {
-    pub(super) fn new(endpoint: &Endpoint, system: String) -> Self {
-        let bearer = |key: &ApiKey| ("authorization", format!("Bearer {}", key.as_str()));
-        let headers = endpoint.key.as_ref().map(bearer).into_iter().collect();
-        let route = Route::new(endpoint, "/chat/completions", headers, decode_event);
-        Self { model: endpoint.model.clone(), system, route }
-    }
-
-    fn request(&self, conversation: &Conversation) -> Value {
-        let described = tools::descriptions().into_iter().map(|tool| {
-            let function =
-                json!({"name": tool.name, "description": tool.text, "parameters": tool.input});
-            json!({"type": "function", "function": function})
-        });
-        let mut messages = vec![json!({"role": "system", "content": self.system})];
-        messages.extend(conversation.messages.iter().flat_map(wire));
-        json!({
-            "model": self.model,
-            "messages": messages,
-            "tools": described.collect::<Vec<_>>(),
-            "stream": true,
-        })
-    }
-}
-
-impl Model for OpenAi {
-    fn name(&self) -> &str {
-        &self.model
-    }
-
-    fn next(
-        &mut self,
-        conversation: &Conversation,
-        signals: &Signals,
-        emit: &mut dyn FnMut(ModelOutput<'_>),
-    ) -> Result<Reply, ModelError> {
-        self.route.ask(&self.request(conversation), signals, emit)
-    }
-
-    fn redact(&self, text: String) -> String {
-        self.route.redact(text)
-    }
+fn request(model: &HttpModel, conversation: &Conversation) -> Value {
+    let described = tools::descriptions().into_iter().map(|tool| {
+        let function =
+            json!({"name": tool.name, "description": tool.text, "parameters": tool.input});
+        json!({"type": "function", "function": function})
+    });
+    let mut messages = vec![json!({"role": "system", "content": model.system})];
+    messages.extend(conversation.messages.iter().flat_map(wire));
+    json!({
+        "model": model.model,
+        "messages": messages,
+        "tools": described.collect::<Vec<_>>(),
+        "stream": true,
+    })
 }
 
 /// Each tool result is a separate message.

@@ -191,22 +191,6 @@ fn processes_that_create_a_store_at_once_create_one() {
 }
 
 #[test]
-fn a_store_of_an_earlier_version_gets_an_id_and_a_marker() {
-    let user = User::with(&[("a.txt", "one\n")]);
-    user.succeeds(&["checkpoint"]);
-    fs::remove_file(user.store().join("id")).expect("it goes");
-    fs::remove_file(&markers(&user)[0]).expect("it goes");
-    assert_eq!(user.takeback(&["checkpoint"]).err, "");
-    assert_eq!(markers(&user).len(), 1);
-    assert!(user.store().join("id").exists());
-    user.succeeds(&["doctor"]);
-    // An earlier version that recreates the store gives it no id.
-    fs::remove_file(user.store().join("id")).expect("it goes");
-    assert!(user.takeback(&["log"]).err.contains("is gone"));
-    user.exits(1, &["doctor"]);
-}
-
-#[test]
 fn recording_works_without_markers() {
     let user = User::with(&[("a.txt", "one\n")]);
     fs::create_dir_all(user.home().join(".local")).expect("a folder");
