@@ -152,7 +152,7 @@ fn no_link_is_followed_on_the_way_to_a_folder() {
 }
 
 #[test]
-fn a_change_of_a_repositorys_rules_reports_its_folder() {
+fn a_change_of_ignore_rules_reports_its_folder() {
     let mut tree = Tree::new();
     fs::create_dir_all(tree.at("a/.git/info")).unwrap();
     fs::create_dir_all(tree.at(".git/info")).unwrap();

@@ -54,7 +54,7 @@ fn an_event_is_answered_with_its_outcome() {
 }
 
 #[test]
-fn a_point_has_the_repositorys_head_and_branch() {
+fn a_point_has_the_head_and_branch_of_the_repository() {
     let commit = "0123456789abcdef0123456789abcdef01234567";
     let other = "89abcdef0123456789abcdef0123456789abcdef";
     let head = |text: &str| (".git/HEAD", text.to_owned());
