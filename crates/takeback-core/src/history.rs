@@ -1,6 +1,9 @@
-//! Reading the log: changes by path, their authors as known now, and the original files of a turn.
+//! Reading the log: changes by path, their authors as known now, who wrote a line, and the original files
+//! of a turn.
 
+mod blame;
 mod file_checkpoint;
+mod lines;
 
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap};
@@ -9,6 +12,7 @@ use takeback_store::{
     Author, Call, CallId, Change, Entry, Seq, SessionId, Store, StoreError, WorkPath,
 };
 
+pub use self::blame::{Blame, BlameError, BlamedLine, LineOrigin, blame};
 pub use self::file_checkpoint::{
     FileCheckpoint, FileCheckpointId, file_checkpoints, kept_for_call,
 };

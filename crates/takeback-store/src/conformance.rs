@@ -25,7 +25,7 @@ use crate::store::{Head, Store, StoreError, Write};
 /// Runs every case on a fresh store. `make` creates an empty store and opens it twice, as two
 /// processes would. Panics at the first broken promise.
 pub fn run(make: &mut dyn FnMut() -> [Box<dyn Store>; 2]) {
-    let cases: [fn(&mut dyn Store, &mut dyn Store); 28] = [
+    let cases: [fn(&mut dyn Store, &mut dyn Store); 29] = [
         a_new_store_is_empty,
         every_commit_moves_the_head,
         chain::the_same_commits_make_the_same_chain,
@@ -34,6 +34,7 @@ pub fn run(make: &mut dyn FnMut() -> [Box<dyn Store>; 2]) {
         changes_leave_no_gap,
         every_change_reads_back_as_written,
         a_change_may_name_a_session_without_a_record,
+        changes_of_one_time_are_found_together,
         the_newest_change_of_a_path_is_found,
         records::points_are_listed_oldest_first_and_replaced_by_id,
         records::sessions_and_turns_are_replaced_by_id,
@@ -193,6 +194,20 @@ fn a_change_may_name_a_session_without_a_record(store: &mut dyn Store, _other: &
     assert_eq!(good(store.session(&"ghost".into())), None);
     commit(store, &[Write::Session(session("ghost"))]);
     assert_eq!(good(store.sessions()), [session("ghost")]);
+}
+
+fn changes_of_one_time_are_found_together(store: &mut dyn Store, other: &mut dyn Store) {
+    let times = [1, 1, 2, 2, 2, 1, 3];
+    let written: Vec<Change> = (1..)
+        .zip(times)
+        .map(|(seq, time)| Change { time: Timestamp(time), ..change(seq, "a") })
+        .collect();
+    commit(store, &written.iter().cloned().map(Write::Change).collect::<Vec<_>>());
+    for store in [&*store, other] {
+        for (change, beside) in written.iter().zip([0..2, 0..2, 2..5, 2..5, 2..5, 5..6, 6..7]) {
+            assert_eq!(good(store.changes_beside(change)), written[beside]);
+        }
+    }
 }
 
 fn the_newest_change_of_a_path_is_found(store: &mut dyn Store, other: &mut dyn Store) {

@@ -6,6 +6,7 @@
 mod adjacent_lines;
 mod concurrency;
 mod authors;
+mod blame;
 mod budget;
 mod damage;
 mod deep_trees;

@@ -117,6 +117,10 @@ impl Log for SqliteStore {
         self.rows("reading a change", rows::change_at(&self.db, seq))
     }
 
+    fn changes_beside(&self, change: &Change) -> Result<Vec<Change>, StoreError> {
+        self.rows("reading changes", rows::changes_beside(&self.db, change))
+    }
+
     fn runs_after(
         &self,
         after: Seq,

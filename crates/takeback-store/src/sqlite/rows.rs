@@ -90,6 +90,20 @@ pub(super) fn changes_after(db: &Connection, after: Seq) -> Rows<Change> {
     db.prepare_cached(sql)?.query_and_then([signed(after.0)], change)?.collect()
 }
 
+/// Both ends are found by walking the table from the change to the first one of another time.
+pub(super) fn changes_beside(db: &Connection, beside: &Change) -> Rows<Change> {
+    let sql = select_changes!(
+        "WHERE c.seq > coalesce(
+             (SELECT seq FROM change WHERE seq < ?1 AND time <> ?2 ORDER BY seq DESC LIMIT 1), -1)
+         AND c.seq < coalesce(
+             (SELECT seq FROM change WHERE seq > ?1 AND time <> ?2 ORDER BY seq LIMIT 1),
+             9223372036854775807)
+         ORDER BY c.seq"
+    );
+    let bounds = [signed(beside.seq.0), beside.time.0];
+    db.prepare_cached(sql)?.query_and_then(bounds, change)?.collect()
+}
+
 /// The last change in the table, even if it is after the head.
 pub(super) fn last_change(db: &Connection) -> Result<Option<Seq>, RowError> {
     let mut select = db.prepare_cached("SELECT max(seq) FROM change")?;

@@ -58,6 +58,15 @@ pub trait Log {
     /// The change with this number, unless it was dropped.
     fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError>;
 
+    /// The changes recorded at the same time as `change` and next to it in the log, itself included,
+    /// oldest first: what one look at the tree found.
+    fn changes_beside(&self, change: &Change) -> Result<Vec<Change>, StoreError> {
+        let changes = self.changes_after(Seq(0))?;
+        let mut moments = changes.chunk_by(|a, b| a.time == b.time);
+        let beside = moments.find(|moment| moment.iter().any(|one| one.seq == change.seq));
+        Ok(beside.unwrap_or_default().to_vec())
+    }
+
     /// All changes of one path, oldest first.
     fn changes_of(&self, path: &WorkPath) -> Result<Vec<Change>, StoreError> {
         let mut changes = self.changes_after(Seq(0))?;
