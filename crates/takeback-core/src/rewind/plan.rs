@@ -501,7 +501,7 @@ fn guarded(mut step: Step, options: &PlanOptions) -> Step {
         && !options.discard.contains(&step.path)
     {
         let reason = format!(
-            "what is there now could not be kept ({}); --discard PATH gives it up",
+            "its current contents could not be saved ({}); --discard PATH discards them",
             reason.describe()
         );
         step.verdict = Verdict::NotCaptured { reason };
@@ -510,7 +510,7 @@ fn guarded(mut step: Step, options: &PlanOptions) -> Step {
     } else if step.displaced().is_some_and(|digest| options.lost.contains(&digest))
         && !options.discard.contains(&step.path)
     {
-        let reason = format!("what is there now is {DAMAGED}; --discard PATH gives it up");
+        let reason = format!("its current contents are {DAMAGED}; --discard PATH discards them");
         step.verdict = Verdict::NotCaptured { reason };
     } else if let Some(reason) = only_bits_are_gone(&step) {
         step.verdict = Verdict::Keep { reason };

@@ -18,8 +18,8 @@ const RECEIPTS: &[&str] = &["rewind", "undo", "redo", "state rollback"];
 /// beginning of the message, and the commands that may print it.
 const PRINTED_BY: &[(&str, &str, &[&str])] = &[
     ("core/rewind/plan.rs", "outside the workspace", RECEIPTS),
-    ("core/rewind/plan.rs", "what is there now could not be kept", RECEIPTS),
-    ("core/rewind/plan.rs", "what is there now is ", RECEIPTS),
+    ("core/rewind/plan.rs", "its current contents could not be saved", RECEIPTS),
+    ("core/rewind/plan.rs", "its current contents are ", RECEIPTS),
     // An undo takes back what a rewind did: `nothing_of_an_undo_is_unclear` in takeback-core.
     ("core/rewind/plan.rs", "it is not certain who wrote it", &["rewind", "state rollback"]),
     ("takeback/commands/rewind.rs", "--partial skips", &["state rollback"]),

@@ -109,8 +109,7 @@ fn contents_that_cannot_be_saved_are_overwritten_only_on_request() {
     );
     let exact = RewindRequest { exactness: Exactness::Exact, ..request(point) };
     let receipt = sandbox.rewind(&exact).unwrap();
-    let reason =
-        "what is there now could not be kept (not a regular file); --discard PATH gives it up";
+    let reason = "its current contents could not be saved (not a regular file); --discard PATH discards them";
     assert_eq!(report(&receipt), ["not all", &format!("not captured a.txt: {reason}")]);
     let other = BTreeSet::from([path("other.txt")]);
     let receipt = sandbox.rewind(&RewindRequest { discard: other, ..exact.clone() }).unwrap();

@@ -113,7 +113,7 @@ fn damaged_contents() {
       restored  lib
       missing   a.txt      damaged in the store
       missing   lib/b.txt  damaged in the store
-      missing   new        what is there now is damaged in the store; --discard PATH gives it up
+      missing   new        its current contents are damaged in the store; --discard PATH discards them
 
     1 path changed while `Bash` ran; may include yours.
 
@@ -167,7 +167,7 @@ fn missing_contents() {
     let listed = told["notCaptured"].as_array().expect("a list");
     assert!(listed.contains(&missing[0]), "{told}");
     // The present file could not be restored later either, so it stays.
-    let kept = "what is there now is damaged in the store; --discard PATH gives it up";
+    let kept = "its current contents are damaged in the store; --discard PATH discards them";
     assert!(listed.contains(&serde_json::json!({ "filePath": "new", "reason": kept })), "{told}");
     assert_eq!((user.read("a.txt").as_str(), user.read("new").as_str()), ("two\n", "new\n"));
     let given_up = user.takeback(&["rewind", "m", "-y", "--discard", "new"]);
