@@ -31,6 +31,54 @@ export type Author =
   | { kind: 'deleted' }
   | { kind: 'import' };
 
+/** A line, and who wrote it. */
+export interface BlamedLine {
+  /** Its number, from 1. */
+  line: number;
+  /** The line without its end. */
+  text: string;
+  /** Who. `other`: a commit's author, or a person named by another tool. `before`: older than the log. */
+  author: LineAuthor;
+  /** How an agent is known to be the author, or possibly the author. */
+  evidence: Evidence | null;
+  /** What names the author; `null`: nothing does. */
+  source: LineSource | null;
+  /** The session. */
+  session: string | null;
+  /** The agent. */
+  agent: string | null;
+  /** The model, where the agent said it. */
+  model: string | null;
+  /** The point of the prompt. */
+  point: Id | null;
+  /** The tool call. */
+  call: string | null;
+  /** The tool. */
+  tool: string | null;
+  /** The beginning of the prompt. */
+  prompt: string | null;
+  /** When it was written. */
+  at: Time | null;
+  /** The commit that it came from, where git says so. */
+  commit: string | null;
+  /** The name of an author who is not you. */
+  name: string | null;
+  /** The exact bytes, where the line is not UTF-8 and `text` is lossy. */
+  textBase64?: string;
+}
+
+/** Who changed how much between a point and the next. */
+export interface ByAuthor {
+  /** The session of the point, with its subagents; of a point made by hand: any agent. */
+  agent: ChangeCount;
+  /** You. */
+  you: ChangeCount;
+  /** Other sessions. */
+  others: ChangeCount;
+  /** An agent or you: the evidence does not tell. */
+  unclear: ChangeCount;
+}
+
 /** A tool call. */
 export interface Call {
   /** Its session. */
@@ -41,6 +89,20 @@ export interface Call {
   tool: string;
   /** For a shell call only. */
   command: string | null;
+  /** Its number in the point's turn; `null`: it belongs to another turn. */
+  number: number | null;
+  /** How many paths it changed after the point. */
+  files: number;
+}
+
+/** `cat` and `history:cat`: a file at a point. */
+export interface CatAnswer {
+  /** Bytes. */
+  size: number;
+  /** The contents; `null`: they are not UTF-8. */
+  text: string | null;
+  /** The contents, if they are not UTF-8. */
+  base64: string | null;
 }
 
 /** One change of one path. */
@@ -63,6 +125,16 @@ export interface Change {
   evidence?: Evidence;
   /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
   filePathBase64?: string;
+}
+
+/** How much was changed. */
+export interface ChangeCount {
+  /** Files. */
+  files: number;
+  /** Lines added. */
+  insertions: number;
+  /** Lines removed. */
+  deletions: number;
 }
 
 /** `state show` and `state:show`: a checkpoint with its values. */
@@ -273,6 +345,30 @@ export interface FileDiff {
   patch?: string;
 }
 
+/** What happened to a file between a point and the next. */
+export interface FileRow {
+  /** The path, with `/` between names. */
+  filePath: string;
+  /** The path it was renamed from, if that happened here. */
+  renamedFrom: string | null;
+  /** The last point before it changed; `null`: older than all points. */
+  point: Id | null;
+  /** The session of the point. */
+  session: string | null;
+  /** The description of the point. */
+  description: string;
+  /** When it last changed here. */
+  at: Time;
+  /** What happened: `new`, `deleted`, `changed`, `mode 644 → 755`, and so on. */
+  what: string;
+  /** Who changed how much. */
+  byAuthor: ByAuthor;
+  /** Whether rewinds took back what the agent did. */
+  takenBack: TakenBack;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
+  filePathBase64?: string;
+}
+
 /** Files first seen after the point, by folder: new in an ignored folder, or not covered before. A rewind keeps them. */
 export interface FirstSighting {
   /** The path, with `/` between names. */
@@ -324,6 +420,12 @@ export interface HookAnswer {
 /** 16 hexadecimal digits: the id of a point, a turn, a rewind or a copy of a file. */
 export type Id = string;
 
+/** Who wrote a line. */
+export type LineAuthor = 'you' | 'agent' | 'other' | 'before' | 'unknown';
+
+/** What names a line's author. */
+export type LineSource = 'log' | 'git' | 'note' | 'trace';
+
 /** Why contents were not captured. */
 export type NotCapturedReason = 'tooLarge' | 'deadline' | 'unreadable' | 'unstable' | 'purged' | 'special' | 'derived' | 'tooMany' | 'reserved' | 'damaged';
 
@@ -359,7 +461,7 @@ export interface PathEvidence {
   filePathBase64?: string;
 }
 
-/** A point, with the sum of what changed between it and the next. */
+/** A point, with the sum of what changed between it and the next; or an operation (a rewind, undo or redo) with what it changed. */
 export interface Point {
   /** Its id. */
   id: Id;
@@ -391,6 +493,14 @@ export interface Point {
   hasState: boolean;
   /** How the tree was read for it. */
   vouchedBy: PointBasis;
+  /** The same counts by author. What rewinds did is in none of them. */
+  byAuthor: ByAuthor;
+  /** Whether rewinds took back what its agent did; of an operation: whether it was undone. */
+  takenBack: TakenBack;
+  /** What was checked out in git at the next point, if that had changed. */
+  gitMoved?: GitState;
+  /** Of a rewind: its point. Of an undo or redo: the operation. */
+  of?: Id;
   /** Paths that could not be read when the point was made; left out if there are none. */
   unreadable?: number;
 }
@@ -407,7 +517,7 @@ export interface PointCreated {
 }
 
 /** What made a point. */
-export type PointKind = 'prompt' | 'manual' | 'step' | 'safety';
+export type PointKind = 'prompt' | 'manual' | 'step' | 'safety' | 'rewind' | 'undo' | 'redo';
 
 /** `checkpoint:preview`. */
 export interface PreviewAnswer {
@@ -463,6 +573,24 @@ export interface Problem {
   error: string;
   /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
   filePathBase64?: string;
+}
+
+/** What came of a prompt. */
+export interface PromptStats {
+  /** The prompt's point. */
+  point: Id;
+  /** Its session. */
+  session: string | null;
+  /** The first words of the prompt. */
+  description: string;
+  /** Files. */
+  files: number;
+  /** Lines added. */
+  insertions: number;
+  /** Lines removed. */
+  deletions: number;
+  /** Lines that are still there. */
+  left: number;
 }
 
 /** `rewind`, `undo`, `redo`, `state rollback` and their methods: what was done, verified on disk; in a dry run, what would be done. */
@@ -694,6 +822,24 @@ export interface Session {
   description: string;
 }
 
+/** What a session wrote. */
+export interface SessionStats {
+  /** The session. */
+  session: string;
+  /** Its agent. */
+  agent: string | null;
+  /** Its model, where the agent said it. */
+  model: string | null;
+  /** Files. */
+  files: number;
+  /** Lines added. */
+  insertions: number;
+  /** Lines removed. */
+  deletions: number;
+  /** Lines that are still there. */
+  left: number;
+}
+
 /** `show` and `point:show`: a point, and every change between it and the next. */
 export interface ShowAnswer {
   /** Its id. */
@@ -726,14 +872,22 @@ export interface ShowAnswer {
   hasState: boolean;
   /** How the tree was read for it. */
   vouchedBy: PointBasis;
+  /** The same counts by author. What rewinds did is in none of them. */
+  byAuthor: ByAuthor;
+  /** Whether rewinds took back what its agent did; of an operation: whether it was undone. */
+  takenBack: TakenBack;
   /** The whole prompt; `null` if no prompt made the point, or it is not known. */
   prompt: string | null;
   /** The state of the user's git repository, if there is one. */
   git: GitState | null;
   /** The changes after it, oldest first. */
   changes: Change[];
-  /** The calls that the authors of the changes name, once each. */
+  /** The calls of the point's turn, in order; then other calls that the authors of the changes name. */
   calls: Call[];
+  /** What was checked out in git at the next point, if that had changed. */
+  gitMoved?: GitState;
+  /** Of a rewind: its point. Of an undo or redo: the operation. */
+  of?: Id;
   /** Paths that could not be read when the point was made; left out if there are none. */
   unreadable?: number;
 }
@@ -779,11 +933,32 @@ export interface StateReceipt {
   error: string | null;
 }
 
+/** `stats` and `history:stats`. */
+export interface StatsAnswer {
+  /** All agents. */
+  agents: Written;
+  /** You. */
+  you: Written;
+  /** An agent or you: the evidence does not tell. */
+  unclear: Written;
+  /** Sessions that were deleted since. */
+  unknown: Written;
+  /** Each session, by when it first wrote. */
+  sessions: SessionStats[];
+  /** Each prompt that changed something, oldest first. */
+  prompts: PromptStats[];
+  /** Files of which it is not known what is left: not text, too large, or lost. */
+  notFollowed: string[];
+}
+
 /** `point:subscribe`. */
 export interface SubscribeAnswer {
   /** The root of the workspace. */
   workspace: string;
 }
+
+/** How much was taken back by rewinds that are in effect. */
+export type TakenBack = 'no' | 'partly' | 'yes';
 
 /** A moment in ISO 8601, UTC. */
 export type Time = string;
@@ -819,6 +994,52 @@ export interface WatchState {
   why: string | null;
 }
 
+/** `why` and `history:why`: why a line is there. */
+export interface WhyAnswer {
+  /** Its number, from 1. */
+  line: number;
+  /** The line without its end. */
+  text: string;
+  /** Who. `other`: a commit's author, or a person named by another tool. `before`: older than the log. */
+  author: LineAuthor;
+  /** How an agent is known to be the author, or possibly the author. */
+  evidence: Evidence | null;
+  /** What names the author; `null`: nothing does. */
+  source: LineSource | null;
+  /** The session. */
+  session: string | null;
+  /** The agent. */
+  agent: string | null;
+  /** The model, where the agent said it. */
+  model: string | null;
+  /** The point of the prompt. */
+  point: Id | null;
+  /** The tool call. */
+  call: string | null;
+  /** The tool. */
+  tool: string | null;
+  /** The beginning of the prompt. */
+  prompt: string | null;
+  /** When it was written. */
+  at: Time | null;
+  /** The commit that it came from, where git says so. */
+  commit: string | null;
+  /** The name of an author who is not you. */
+  name: string | null;
+  /** The prompt in full. */
+  wholePrompt: string | null;
+  /** The command, of a shell call. */
+  command: string | null;
+  /** The path that the line was written to, if the file or the line was moved since. */
+  writtenTo: string | null;
+  /** The change that wrote the line, in git's format; `null`: the log does not have it. */
+  patch: string | null;
+  /** The first line of the commit's message. */
+  summary: string | null;
+  /** The exact bytes, where the line is not UTF-8 and `text` is lossy. */
+  textBase64?: string;
+}
+
 /** A call, and how many paths changed while it ran. */
 export interface Window {
   /** The call's session. */
@@ -831,6 +1052,18 @@ export interface Window {
   command: string | null;
   /** How many paths changed. */
   paths: number;
+}
+
+/** How much was written, also what was rewritten or taken back later. */
+export interface Written {
+  /** Files. */
+  files: number;
+  /** Lines added. */
+  insertions: number;
+  /** Lines removed. */
+  deletions: number;
+  /** Lines that are still there. */
+  left: number;
 }
 
 /** The result of every method. */
@@ -846,6 +1079,11 @@ export interface Results {
   'checkpoint:verify': VerifyAnswer;
   'event:hook': HookAnswer;
   'event:record': RecordAnswer;
+  'history:blame': BlamedLine[];
+  'history:cat': CatAnswer;
+  'history:path': FileRow[];
+  'history:stats': StatsAnswer;
+  'history:why': WhyAnswer;
   'point:list': Point[];
   'point:rewind': Receipt;
   'point:show': ShowAnswer;
@@ -883,6 +1121,11 @@ export const METHODS = [
   'checkpoint:verify',
   'event:hook',
   'event:record',
+  'history:blame',
+  'history:cat',
+  'history:path',
+  'history:stats',
+  'history:why',
   'point:list',
   'point:rewind',
   'point:show',

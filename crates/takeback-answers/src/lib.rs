@@ -19,6 +19,7 @@
 mod agent;
 mod exchange;
 mod file;
+mod history;
 mod point;
 mod rewind;
 mod rpc;
@@ -41,9 +42,13 @@ pub use self::file::{
     Author, Change, Correction, Entry, Evidence, FileDiff, FilePath, FirstSighting,
     NotCapturedReason, Note, PathEvidence, Problem, Unreadable, UnreadableKind,
 };
+pub use self::history::{
+    BlameAnswer, BlamedLine, CatAnswer, FileRow, HistoryAnswer, LineAuthor, LineSource, LineWriter,
+    PromptStats, SessionStats, StatsAnswer, WhyAnswer, Written,
+};
 pub use self::point::{
-    Call, CheckpointAnswer, DiffAnswer, GitState, LogAnswer, Point, PointBasis, PointKind,
-    RunAnswer, ShowAnswer,
+    ByAuthor, Call, ChangeCount, CheckpointAnswer, DiffAnswer, GitState, LogAnswer, Point,
+    PointBasis, PointKind, RunAnswer, ShowAnswer, TakenBack,
 };
 pub use self::rewind::{
     ActiveSession, Conversation, PreviewAnswer, Receipt, RecoverAnswer, RecoverPreview,

@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Change, FileDiff, FirstSighting, Id, Note, Time, Unreadable};
 
-/// `log` and `point:list`: newest first.
+/// `log` and `point:list`: points and operations, newest first.
 pub type LogAnswer = Vec<Point>;
 
 /// `diff` and `checkpoint:diff`.
 pub type DiffAnswer = Vec<FileDiff>;
 
-/// A point, with the sum of what changed between it and the next.
+/// A point, with the sum of what changed between it and the next; or an operation (a rewind, undo or redo)
+/// with what it changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -49,6 +50,59 @@ pub struct Point {
     /// How the tree was read for it.
     #[serde(rename = "vouchedBy")]
     pub basis: PointBasis,
+    /// The same counts by author. What rewinds did is in none of them.
+    pub by_author: ByAuthor,
+    /// Whether rewinds took back what its agent did; of an operation: whether it was undone.
+    pub taken_back: TakenBack,
+    /// Of a rewind: its point. Of an undo or redo: the operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<Id>,
+    /// What was checked out in git at the next point, if that had changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_moved: Option<GitState>,
+}
+
+/// Who changed how much between a point and the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ByAuthor {
+    /// The session of the point, with its subagents; of a point made by hand: any agent.
+    pub agent: ChangeCount,
+    /// You.
+    pub you: ChangeCount,
+    /// Other sessions.
+    pub others: ChangeCount,
+    /// An agent or you: the evidence does not tell.
+    pub unclear: ChangeCount,
+}
+
+/// How much was changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeCount {
+    /// Files.
+    pub files: usize,
+    /// Lines added.
+    pub insertions: usize,
+    /// Lines removed.
+    pub deletions: usize,
+}
+
+/// How much was taken back by rewinds that are in effect.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[expect(
+    missing_docs,
+    reason = "the JSON words are the variants; a comment on each would change the schema"
+)]
+pub enum TakenBack {
+    #[default]
+    No,
+    Partly,
+    Yes,
 }
 
 /// What made a point.
@@ -64,6 +118,9 @@ pub enum PointKind {
     Manual,
     Step,
     Safety,
+    Rewind,
+    Undo,
+    Redo,
 }
 
 impl PointKind {
@@ -75,6 +132,9 @@ impl PointKind {
             Self::Manual => "manual",
             Self::Step => "step",
             Self::Safety => "safety",
+            Self::Rewind => "rewind",
+            Self::Undo => "undo",
+            Self::Redo => "redo",
         }
     }
 }
@@ -106,7 +166,7 @@ pub struct ShowAnswer {
     pub git: Option<GitState>,
     /// The changes after it, oldest first.
     pub changes: Vec<Change>,
-    /// The calls that the authors of the changes name, once each.
+    /// The calls of the point's turn, in order; then other calls that the authors of the changes name.
     pub calls: Vec<Call>,
 }
 
@@ -134,6 +194,10 @@ pub struct Call {
     pub tool: String,
     /// For a shell call only.
     pub command: Option<String>,
+    /// Its number in the point's turn; `null`: it belongs to another turn.
+    pub number: Option<usize>,
+    /// How many paths it changed after the point.
+    pub files: usize,
 }
 
 /// `checkpoint` and `checkpoint:create`: the new point.

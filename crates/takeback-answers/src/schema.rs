@@ -6,14 +6,15 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ArchiveAnswer, Checkpoint, CheckpointAnswer, CleanupAnswer, CleanupPreview, ConfigAnswer,
-    DiffAnswer, DoctorAnswer, DuAnswer, EffectAnswer, ErrorAnswer, ExportAnswer, FileCheckpoint,
-    ForgetAnswer, HookAnswer, ImportAnswer, InitAnswer, LogAnswer, Point, PointCreated,
-    PreviewAnswer, PurgeAnswer, Receipt, RecordAnswer, RecoverAnswer, RecoverPreview,
-    RelocateAnswer, ResumeAnswer, RunAnswer, SaveAnswer, ServeAnswer, ServerInfo, ServerStatus,
-    SessionDeletePreview, SessionsAnswer, Setting, ShowAnswer, StateDeleteAnswer, StateDiffAnswer,
-    StateExport, StateExportAnswer, StateForkAnswer, StateListAnswer, StatusAnswer,
-    StatusLineAnswer, SubscribeAnswer, VerifyAnswer, WithdrawAnswer, WorkspacesAnswer,
+    ArchiveAnswer, BlameAnswer, CatAnswer, Checkpoint, CheckpointAnswer, CleanupAnswer,
+    CleanupPreview, ConfigAnswer, DiffAnswer, DoctorAnswer, DuAnswer, EffectAnswer, ErrorAnswer,
+    ExportAnswer, FileCheckpoint, ForgetAnswer, HistoryAnswer, HookAnswer, ImportAnswer,
+    InitAnswer, LogAnswer, Point, PointCreated, PreviewAnswer, PurgeAnswer, Receipt, RecordAnswer,
+    RecoverAnswer, RecoverPreview, RelocateAnswer, ResumeAnswer, RunAnswer, SaveAnswer,
+    ServeAnswer, ServerInfo, ServerStatus, SessionDeletePreview, SessionsAnswer, Setting,
+    ShowAnswer, StateDeleteAnswer, StateDiffAnswer, StateExport, StateExportAnswer,
+    StateForkAnswer, StateListAnswer, StatsAnswer, StatusAnswer, StatusLineAnswer, SubscribeAnswer,
+    VerifyAnswer, WhyAnswer, WithdrawAnswer, WorkspacesAnswer,
 };
 
 const DESCRIPTION: &str = "The answer of `takeback COMMAND --json` is #/$defs/COMMAND, of `takeback \
@@ -31,6 +32,8 @@ macro_rules! entries {
 
 /// Every command with `--json`, and `error`, which all of them may answer.
 const COMMANDS: &[Entry] = entries! {
+    "blame": BlameAnswer;
+    "cat": CatAnswer;
     "checkpoint": CheckpointAnswer;
     "cleanup": CleanupAnswer | CleanupPreview;
     "config": ConfigAnswer | Setting;
@@ -40,6 +43,7 @@ const COMMANDS: &[Entry] = entries! {
     "error": ErrorAnswer;
     "export": ExportAnswer;
     "forget": ForgetAnswer;
+    "history": HistoryAnswer;
     "import": ImportAnswer;
     "init": InitAnswer;
     "label": Point;
@@ -66,11 +70,13 @@ const COMMANDS: &[Entry] = entries! {
     "state-rollback": Receipt;
     "state-save": SaveAnswer;
     "state-show": Checkpoint;
+    "stats": StatsAnswer;
     "status": StatusAnswer | Option<StatusLineAnswer>;
     "undo": Receipt;
     "uninstall": InitAnswer;
     "unpin": Point;
     "verify": VerifyAnswer;
+    "why": WhyAnswer;
     "workspaces": WorkspacesAnswer;
 };
 
@@ -87,6 +93,11 @@ const METHODS: &[Entry] = entries! {
     "checkpoint:verify": VerifyAnswer;
     "event:hook": HookAnswer;
     "event:record": RecordAnswer;
+    "history:blame": BlameAnswer;
+    "history:cat": CatAnswer;
+    "history:path": HistoryAnswer;
+    "history:stats": StatsAnswer;
+    "history:why": WhyAnswer;
     "point:list": LogAnswer;
     "point:rewind": Receipt;
     "point:show": ShowAnswer;

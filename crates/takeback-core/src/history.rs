@@ -1,9 +1,17 @@
 //! Reading the log: changes by path, their authors as known now, who wrote a line, and the original files
 //! of a turn.
 
+mod authored_lines;
 mod blame;
+mod by_author;
+mod commit_lines;
 mod file_checkpoint;
+mod file_diff;
 mod lines;
+mod log;
+mod path_history;
+mod stats;
+mod tally;
 
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap};
@@ -12,10 +20,26 @@ use takeback_store::{
     Author, Call, CallId, Change, Entry, Seq, SessionId, Store, StoreError, WorkPath,
 };
 
-pub use self::blame::{Blame, BlameError, BlamedLine, LineOrigin, blame};
+pub use self::authored_lines::{
+    AuthoredFile, AuthoredLine, LineAuthor, LineSource, LineWriter, authored_lines,
+};
+pub use self::blame::{Blame, BlameError, BlamedLine, FileVersion, LineOrigin, blame};
+pub use self::by_author::{AuthorDiff, changes_by};
+pub use self::commit_lines::ask_git;
 pub use self::file_checkpoint::{
     FileCheckpoint, FileCheckpointId, file_checkpoints, kept_for_call,
 };
+pub use self::file_diff::{
+    Comparison, Contents, DAMAGED, FileDiff, LineCounts, LineDiff, Lines, Part, Passage, Text,
+    between,
+};
+pub use self::log::{
+    AuthorFilter, LogFilter, LogQuery, LogRow, LogRows, OperationRow, PointRow, UnreadablePaths,
+    changes_until, log, next_point,
+};
+pub use self::path_history::{FileRow, entry_at, path_history};
+pub use self::stats::{Stats, Written, stats};
+pub use self::tally::{Count, Party, TakenBack, Tally, Viewpoint, cancelled, spans};
 
 /// The changes of one path after some position, oldest first; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,12 +28,13 @@
 #![warn(missing_docs)]
 
 mod ambient;
+pub mod attribution;
 mod diff;
 mod ends;
 mod event;
 pub mod exchange;
 pub mod execution;
-mod git_state;
+mod git;
 pub mod history;
 mod inbox;
 mod learn_ids;
@@ -54,7 +55,7 @@ pub mod worktree;
 
 // A workspace and its surroundings.
 pub use ambient::{Ambient, system_random};
-pub use git_state::git_state;
+pub use git::{Commit, CommitLine, GitError, Repository, git_state};
 pub use progress::{Progress, ProgressListener, Work};
 pub use workspace::{Limits, Workspace, WorkspaceError, WorkspaceOptions, check_root, index_in};
 

@@ -212,7 +212,7 @@ pub(crate) fn answer(responses: Option<&InputResponses>) -> Option<ElicitationAc
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use takeback_answers::{FilePath, Id, Note, PointBasis, PointKind, Time};
+    use takeback_answers::{ByAuthor, FilePath, Id, Note, PointBasis, PointKind, TakenBack, Time};
 
     use super::*;
 
@@ -234,6 +234,10 @@ mod tests {
             unreadable: 0,
             has_state: false,
             basis: PointBasis::Scan,
+            by_author: ByAuthor::default(),
+            taken_back: TakenBack::No,
+            of: None,
+            git_moved: None,
         };
         let path = FilePath { file_path: "c.txt".to_owned(), file_path_base64: None };
         let receipt = Receipt {

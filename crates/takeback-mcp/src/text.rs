@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use takeback_answers::{Author, Evidence, Note, Point, Receipt};
+use takeback_answers::{Author, ByAuthor, ChangeCount, Evidence, Note, Point, Receipt, TakenBack};
 
 use crate::outputs::{
     ChangeKind, ChangeSummary, FileLines, OmittedCounts, PointDetails, RewindReceipt,
@@ -40,11 +40,28 @@ fn point_line(point: &Point) -> String {
     if let Some(session) = &point.session {
         line += &format!("  (session {})", one_line(session, 80));
     }
-    if point.files_changed > 0 {
+    let ByAuthor { agent, you, others, unclear } = point.by_author;
+    let parties =
+        [("agent", agent), ("user", you), ("other sessions", others), ("unclear", unclear)];
+    let parties = parties.into_iter().filter(|(_, counted)| counted.files > 0);
+    let counts: Vec<String> = parties
+        .map(|(who, counted)| {
+            let ChangeCount { files, insertions, deletions } = counted;
+            format!("{who} {}, +{insertions} -{deletions}", count(files, "file"))
+        })
+        .collect();
+    if !counts.is_empty() {
+        line += &format!("  changed after it: {}", counts.join("; "));
+    } else if point.files_changed > 0 {
         let Point { insertions, deletions, .. } = point;
         let files = count(point.files_changed, "file");
         line += &format!("  {files} changed after it, +{insertions} -{deletions}");
     }
+    line += match point.taken_back {
+        TakenBack::No => "",
+        TakenBack::Partly => "  (partly taken back)",
+        TakenBack::Yes => "  (taken back)",
+    };
     if point.not_captured > 0 {
         line += &format!("  {} not captured", point.not_captured);
     }
@@ -293,10 +310,12 @@ mod tests {
     use super::*;
 
     fn point(more: serde_json::Value) -> serde_json::Value {
+        let none = json!({"files": 0, "insertions": 0, "deletions": 0});
         let mut point = json!({"id": "717fc7c81e8ac477", "seq": 1, "kind": "prompt", "session": null,
             "messageIds": [], "description": "", "label": null, "pinned": false,
             "createdAt": "2026-11-15T22:29:32Z", "filesChanged": 0, "insertions": 0, "deletions": 0,
-            "notCaptured": 0, "hasState": false, "vouchedBy": "scan"});
+            "notCaptured": 0, "hasState": false, "vouchedBy": "scan", "takenBack": "no",
+            "byAuthor": {"agent": none, "you": none, "others": none, "unclear": none}});
         let serde_json::Value::Object(more) = more else { unreachable!("an object") };
         point.as_object_mut().unwrap().extend(more);
         point
@@ -304,12 +323,21 @@ mod tests {
 
     #[test]
     fn a_point_is_one_line() {
-        let point = point(json!({"session": "s1", "description": "Make it\nbetter \u{202e}",
+        let of_session = point(json!({"session": "s1", "description": "Make it\nbetter \u{202e}",
             "filesChanged": 1, "insertions": 2, "deletions": 1, "notCaptured": 3}));
         assert_eq!(
-            points(&[serde_json::from_value(point).unwrap()]),
+            points(&[serde_json::from_value(of_session).unwrap()]),
             "Points, newest first:\n- 717fc7c81e8ac477  2026-11-15T22:29:32Z  prompt \
              “Make it\\nbetter \\u{202e}”  (session s1)  1 file changed after it, +2 -1  3 not captured\n"
+        );
+        let count =
+            |files, insertions| json!({"files": files, "insertions": insertions, "deletions": 0});
+        let by = json!({"agent": count(2, 5), "you": count(1, 3), "others": count(0, 0), "unclear": count(1, 0)});
+        let by_author = point(json!({"filesChanged": 3, "byAuthor": by, "takenBack": "partly"}));
+        assert_eq!(
+            points(&[serde_json::from_value(by_author).unwrap()]),
+            "Points, newest first:\n- 717fc7c81e8ac477  2026-11-15T22:29:32Z  prompt  changed after it: agent 2 \
+             files, +5 -0; user 1 file, +3 -0; unclear 1 file, +0 -0  (partly taken back)\n"
         );
         assert_eq!(points(&[]), "No points.");
     }

@@ -25,7 +25,7 @@ use crate::store::{Head, Store, StoreError, Write};
 /// Runs every case on a fresh store. `make` creates an empty store and opens it twice, as two
 /// processes would. Panics at the first broken promise.
 pub fn run(make: &mut dyn FnMut() -> [Box<dyn Store>; 2]) {
-    let cases: [fn(&mut dyn Store, &mut dyn Store); 29] = [
+    let cases: [fn(&mut dyn Store, &mut dyn Store); 30] = [
         a_new_store_is_empty,
         every_commit_moves_the_head,
         chain::the_same_commits_make_the_same_chain,
@@ -54,6 +54,7 @@ pub fn run(make: &mut dyn FnMut() -> [Box<dyn Store>; 2]) {
         deletion::unreferenced_contents_are_dropped,
         queries::every_point_query_finds_its_points,
         queries::rewinds_are_found_by_id_and_while_they_are_open,
+        queries::every_part_of_the_log_is_found,
         queries::runs_agree_with_the_changes,
     ];
     for case in cases {

@@ -92,6 +92,15 @@ pub enum PointQuery<'a> {
         /// The limit.
         most: usize,
     },
+    /// The newest `most` points before this position.
+    Before {
+        /// The position.
+        seq: Seq,
+        /// Which points count.
+        filter: PointFilter,
+        /// The limit.
+        most: usize,
+    },
     /// The newest `most` points.
     Newest {
         /// Which points count.
@@ -125,6 +134,10 @@ impl PointQuery<'_> {
             Self::From { seq, most } => {
                 points.retain(|point| point.seq >= seq);
                 points.truncate(most);
+            }
+            Self::Before { seq, filter, most } => {
+                points.retain(|point| point.seq < seq && filter.includes(point));
+                points.drain(..points.len().saturating_sub(most));
             }
             Self::Newest { filter, most } => {
                 points.retain(|point| filter.includes(point));

@@ -120,7 +120,7 @@ fn author(author: &StoreAuthor) -> Author {
     }
 }
 
-fn evidence(evidence: StoreEvidence) -> Evidence {
+pub(crate) fn evidence(evidence: StoreEvidence) -> Evidence {
     match evidence {
         StoreEvidence::Named => Evidence::Named,
         StoreEvidence::AfterEdit => Evidence::AfterEdit,

@@ -17,8 +17,8 @@ pub(crate) use agent::{
     ScopeName, ServeArgs,
 };
 pub(crate) use point::{
-    Ambiguous, ApplyArgs, CheckpointArgs, DiffArgs, LabelArgs, LogArgs, PointArgs, RewindArgs,
-    ShowArgs, UndoArgs,
+    Ambiguous, ApplyArgs, BlameArgs, CatArgs, CheckpointArgs, DiffArgs, HistoryArgs, LabelArgs,
+    LogArgs, PointArgs, RewindArgs, ShowArgs, StatsArgs, UndoArgs, WhyArgs,
 };
 pub(crate) use state::{
     EffectArgs, ForkArgs, ListStateArgs, ResumeArgs, RollbackArgs, SaveArgs, StateArgs,
@@ -180,12 +180,33 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     /// Make a point
     Checkpoint(CheckpointArgs),
-    /// List the points, newest first
+    /// List the points, newest first, with who changed how much after each
+    ///
+    /// Rewinds, undos and redos are listed between the points. The options that choose points can be
+    /// combined.
     Log(LogArgs),
-    /// Show a point and each change after it, with its author
+    /// Show a point: its prompt, its calls, and each change after it with its author
     Show(ShowArgs),
     /// Show what changed since a point, or between two
+    ///
+    /// With --by, other authors' changes are taken out, so the patch applies to the first point. Where
+    /// authors changed the same lines that is not possible, and each of the author's changes is shown by
+    /// itself.
     Diff(DiffArgs),
+    /// Show who wrote each line of a file: you, or which prompt
+    ///
+    /// A line keeps its author when it is moved or indented, when the file is renamed, and through commits,
+    /// rebases and stashes. Lines that the log does not know have the commit that git names, or what notes
+    /// and traces of other tools say. A question mark marks lines that were written while a command ran.
+    Blame(BlameArgs),
+    /// Show why a line is there: the prompt, the call and the change that wrote it
+    Why(WhyArgs),
+    /// List the points after which a file changed, across renames
+    History(HistoryArgs),
+    /// Print a file as it was at a point
+    Cat(CatArgs),
+    /// Show who wrote how much, and what is left of it
+    Stats(StatsArgs),
     /// Take back what an agent did since a point
     Rewind(RewindArgs),
     /// Take back the last rewind

@@ -17,6 +17,11 @@ mod checkpoint;
 mod log;
 mod show;
 mod diff;
+mod blame;
+mod why;
+mod history;
+mod cat;
+mod stats;
 mod rewind;
 mod label;
 mod sessions;
@@ -53,6 +58,11 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         | Command::Log(_)
         | Command::Show(_)
         | Command::Diff(_)
+        | Command::Blame(_)
+        | Command::Why(_)
+        | Command::History(_)
+        | Command::Cat(_)
+        | Command::Stats(_)
         | Command::Sessions(_)
         | Command::Du(_)
         | Command::Status(_)
@@ -86,6 +96,11 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Log(log) => log::log(options, &log, &mut screen)?,
         Command::Show(show) => show::show(options, &show, &mut screen)?,
         Command::Diff(diff) => diff::diff(options, &diff, &mut screen)?,
+        Command::Blame(args) => blame::blame(options, &args, &mut screen)?,
+        Command::Why(args) => why::why(options, &args, &mut screen)?,
+        Command::History(args) => history::history(options, &args, &mut screen)?,
+        Command::Cat(args) => cat::cat(options, &args, &mut screen)?,
+        Command::Stats(args) => stats::stats(options, &args, &mut screen)?,
         Command::Rewind(rewind) => rewind::rewind(options, &rewind, &mut screen)?,
         Command::Undo(undo) => rewind::undo(options, &undo, &mut screen)?,
         Command::Redo(redo) => rewind::redo(options, &redo, &mut screen)?,

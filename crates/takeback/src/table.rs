@@ -38,6 +38,10 @@ impl Cell {
         self.0.push((style, text.into()));
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn columns(&self) -> usize {
         self.0.iter().map(|(_, text)| columns(text)).sum()
     }

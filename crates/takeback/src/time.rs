@@ -125,6 +125,23 @@ pub(crate) fn parse(text: &str, now: Timestamp) -> Option<Timestamp> {
     Some(Timestamp((last.timestamp().as_millisecond() + lasts).min(now.0)))
 }
 
+/// Like [`parse`], and also a date (its beginning), or a date with a time.
+pub(crate) fn parse_moment(text: &str, now: Timestamp) -> Option<Timestamp> {
+    let date = || {
+        let date = text.parse::<jiff::civil::Date>().ok()?;
+        Some(Timestamp(date.to_zoned(zone()).ok()?.timestamp().as_millisecond()))
+    };
+    let with_zone = || {
+        let time = text.parse::<jiff::Timestamp>().ok()?;
+        Some(Timestamp(time.as_millisecond()))
+    };
+    let local = || {
+        let time = text.parse::<DateTime>().ok()?;
+        Some(Timestamp(time.to_zoned(zone()).ok()?.timestamp().as_millisecond()))
+    };
+    parse(text, now).or_else(with_zone).or_else(|| if text.len() == 10 { date() } else { local() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

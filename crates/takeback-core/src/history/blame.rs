@@ -6,38 +6,73 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use takeback_store::{Change, Entry, Seq, Store, StoreError, WorkPath};
+use takeback_store::{Change, Digest, Entry, Seq, Store, StoreError, WorkPath};
 
 use super::lines::{LineOrigins, RemovedRun, split_lines};
 use super::settle;
+use crate::git::CommitLine;
 
 /// The lines of a file, and the changes they came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Blame {
     /// In order.
     pub lines: Vec<BlamedLine>,
     /// The changes that the lines name, with the authors known now.
     pub changes: BTreeMap<Seq, Change>,
+    /// The versions that [`LineOrigin::Before`] and [`LineOrigin::Unknown`] name.
+    pub versions: Vec<FileVersion>,
+    /// Why git could not be asked about lines that only it can know. Set by
+    /// [`ask_git`](super::commit_lines::ask_git).
+    pub git_problem: Option<String>,
 }
 
 /// One line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct BlamedLine {
     /// Its bytes, with its end.
     pub text: Vec<u8>,
-    /// Where it came from.
+    /// Where it came from, as the log has it.
     pub origin: LineOrigin,
+    /// The commit it came from: for a line that the log does not explain, or that git brought into the
+    /// file. Set by [`ask_git`](super::commit_lines::ask_git).
+    pub commit: Option<CommitLine>,
 }
 
-/// Where a line came from.
+/// Where a line came from. Line numbers count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LineOrigin {
-    /// This change wrote it.
-    Change(Seq),
+    /// A change wrote it.
+    Change {
+        /// The change.
+        seq: Seq,
+        /// The line's number after it.
+        line: u32,
+    },
     /// It is older than the log.
-    Before,
+    Before {
+        /// The first version in the log, as an index of [`Blame::versions`].
+        version: u32,
+        /// The line's number there.
+        line: u32,
+    },
     /// Contents in between are not in the store.
-    Unknown,
+    Unknown {
+        /// The version after the gap, as an index of [`Blame::versions`].
+        version: u32,
+        /// The line's number there.
+        line: u32,
+    },
+}
+
+/// A text that a file had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileVersion {
+    /// The file.
+    pub path: WorkPath,
+    /// The text.
+    pub digest: Digest,
+    /// Where the log has it: at this change, or before it.
+    pub seq: Seq,
 }
 
 /// Why there is no blame.
@@ -81,26 +116,34 @@ pub fn blame(store: &dyn Store, path: &WorkPath) -> Result<Blame, BlameError> {
             moments.entry(first).or_default().push((path.clone(), change));
         }
     }
+    let mut versions = Vec::new();
     for moment in moments.into_values() {
-        follow(store, &mut files, &moment)?;
+        follow(store, &mut files, &mut versions, &moment)?;
     }
     let origins = files[path].origins.origins();
     let lines = split_lines(&text).zip(origins);
-    let lines: Vec<BlamedLine> =
-        lines.map(|(text, origin)| BlamedLine { text: text.to_vec(), origin: *origin }).collect();
-    let seqs: BTreeSet<Seq> = lines
-        .iter()
-        .filter_map(|line| match line.origin {
-            LineOrigin::Change(seq) => Some(seq),
-            LineOrigin::Before | LineOrigin::Unknown => None,
-        })
+    let lines: Vec<BlamedLine> = lines
+        .map(|(text, origin)| BlamedLine { text: text.to_vec(), origin: *origin, commit: None })
         .collect();
+    let seqs: BTreeSet<Seq> = lines.iter().filter_map(|line| line.origin.change()).collect();
     let mut changes = Vec::new();
     for seq in seqs {
         changes.extend(store.change(seq)?);
     }
     settle(store, &mut changes)?;
-    Ok(Blame { lines, changes: changes.into_iter().map(|change| (change.seq, change)).collect() })
+    let changes = changes.into_iter().map(|change| (change.seq, change)).collect();
+    Ok(Blame { lines, changes, versions, git_problem: None })
+}
+
+impl LineOrigin {
+    /// The change that wrote the line, if that is known.
+    #[must_use]
+    pub fn change(&self) -> Option<Seq> {
+        match self {
+            Self::Change { seq, .. } => Some(*seq),
+            Self::Before { .. } | Self::Unknown { .. } => None,
+        }
+    }
 }
 
 /// A file that is followed.
@@ -171,38 +214,46 @@ fn donors(store: &dyn Store, change: &Change) -> Result<Vec<Change>, StoreError>
 fn follow(
     store: &dyn Store,
     files: &mut HashMap<WorkPath, FollowedFile>,
+    versions: &mut Vec<FileVersion>,
     moment: &[(WorkPath, Change)],
 ) -> Result<(), StoreError> {
-    let mut removed: Vec<(WorkPath, Vec<RemovedRun<LineOrigin>>)> = Vec::new();
+    let mut removed: Vec<(&WorkPath, Vec<RemovedRun<LineOrigin>>)> = Vec::new();
+    let mut texts = Vec::new();
     for (path, change) in moment {
         let file = files.get_mut(path).expect("it is followed");
-        file.begin(store, change)?;
+        file.begin(store, change, versions)?;
         let after = text_of(store, &change.after)?;
         let lost = file.origins.removed_by(after.as_deref().unwrap_or_default());
         if !lost.is_empty() {
-            removed.push((path.clone(), lost));
+            removed.push((path, lost));
         }
+        texts.push(after);
     }
-    for (path, change) in moment {
-        let others = removed.iter().filter(|(other, _)| other != path);
+    for ((path, change), text) in moment.iter().zip(texts) {
+        let others = removed.iter().filter(|(other, _)| *other != path);
         let runs: Vec<RemovedRun<LineOrigin>> =
             others.flat_map(|(_, runs)| runs.iter().cloned()).collect();
-        files.get_mut(path).expect("it is followed").apply(store, change, &runs)?;
+        files.get_mut(path).expect("it is followed").apply(change, text, &runs, versions);
     }
     Ok(())
 }
 
 impl FollowedFile {
     /// The state before a change, where the log did not follow it: the first one, or after a gap.
-    fn begin(&mut self, store: &dyn Store, change: &Change) -> Result<(), StoreError> {
-        let (origin, is_first) = match self.is_begun {
-            true => (LineOrigin::Unknown, false),
-            false => (LineOrigin::Before, true),
-        };
-        self.is_begun = true;
+    fn begin(
+        &mut self,
+        store: &dyn Store,
+        change: &Change,
+        versions: &mut Vec<FileVersion>,
+    ) -> Result<(), StoreError> {
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        if change.before.digest().is_some_and(|digest| self.origins.resume(&digest)) {
+            return Ok(());
+        }
         match (&change.before, text_of(store, &change.before)?) {
             (Entry::File { digest, .. }, Some(text)) => {
-                self.origins.add(*digest, &text, &origin, &[]);
+                let cause = if is_first { Cause::Before } else { Cause::Unknown };
+                self.add(*digest, &text, (cause, change), &[], versions);
             }
             (Entry::NotCaptured { .. }, _) => self.is_unknown = true,
             _ if is_first => {}
@@ -213,19 +264,20 @@ impl FollowedFile {
 
     fn apply(
         &mut self,
-        store: &dyn Store,
         change: &Change,
+        text: Option<Vec<u8>>,
         removed: &[RemovedRun<LineOrigin>],
-    ) -> Result<(), StoreError> {
-        let origin = match &change.before {
-            _ if self.is_unknown => LineOrigin::Unknown,
-            Entry::Unknown => LineOrigin::Before,
-            _ => LineOrigin::Change(change.seq),
+        versions: &mut Vec<FileVersion>,
+    ) {
+        let cause = match &change.before {
+            _ if self.is_unknown => Cause::Unknown,
+            Entry::Unknown => Cause::Before,
+            _ => Cause::Change,
         };
-        match (change.after.digest(), text_of(store, &change.after)?) {
+        match (change.after.digest(), text) {
             (Some(digest), Some(text)) => {
                 self.is_unknown = false;
-                self.origins.add(digest, &text, &origin, removed);
+                self.add(digest, &text, (cause, change), removed, versions);
             }
             (Some(_), None) => self.is_unknown = true,
             (None, _) => {
@@ -236,8 +288,37 @@ impl FollowedFile {
                 }
             }
         }
-        Ok(())
     }
+
+    /// Adds a version whose new lines have this cause.
+    fn add(
+        &mut self,
+        digest: Digest,
+        text: &[u8],
+        (cause, change): (Cause, &Change),
+        removed: &[RemovedRun<LineOrigin>],
+        versions: &mut Vec<FileVersion>,
+    ) {
+        let seq = change.seq;
+        let version = u32::try_from(versions.len()).expect("the log has fewer changes");
+        let origin = |line| match cause {
+            Cause::Change => LineOrigin::Change { seq, line },
+            Cause::Before => LineOrigin::Before { version, line },
+            Cause::Unknown => LineOrigin::Unknown { version, line },
+        };
+        self.origins.add(digest, text, origin, removed);
+        if cause != Cause::Change {
+            versions.push(FileVersion { path: change.path.clone(), digest, seq });
+        }
+    }
+}
+
+/// Why a line is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Change,
+    Before,
+    Unknown,
 }
 
 /// The text of a file; `None`: it is not text, too large, or lost.

@@ -70,16 +70,23 @@ impl<O: Clone> LineOrigins<O> {
         self.current = None;
     }
 
-    /// A new version, whose new lines have `origin`. `removed`: what the same change removed elsewhere.
+    /// Goes back to a version that was seen before. `false`: there is none with this digest.
+    pub(crate) fn resume(&mut self, digest: &Digest) -> bool {
+        let seen = self.by_digest.get(digest).copied();
+        self.current = seen.or(self.current);
+        seen.is_some()
+    }
+
+    /// A new version; `origin` is that of a new line, by its number from 0. `removed`: what the same
+    /// change removed elsewhere.
     pub(crate) fn add(
         &mut self,
         digest: Digest,
         text: &[u8],
-        origin: &O,
+        origin: impl Fn(u32) -> O,
         removed: &[RemovedRun<O>],
     ) {
-        if let Some(&seen) = self.by_digest.get(&digest) {
-            self.current = Some(seen);
+        if self.resume(&digest) {
             return;
         }
         let lines: Vec<u32> = split_lines(text).map(|line| self.number(line)).collect();
@@ -97,7 +104,7 @@ impl<O: Clone> LineOrigins<O> {
             let all = old.lines.iter().copied().zip(old.origins.iter().cloned());
             self.take_runs(&all.collect::<Vec<_>>(), &present, &lines, &mut found);
         }
-        let origins = found.into_iter().map(|one| one.unwrap_or_else(|| origin.clone())).collect();
+        let origins = (0..).zip(found).map(|(at, one)| one.unwrap_or_else(|| origin(at))).collect();
         let at = self.versions.len();
         for &line in &lines {
             if self.has_words[line as usize] {
@@ -237,6 +244,6 @@ pub(crate) fn split_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Whether a line can be recognised elsewhere.
-fn has_words(line: &[u8]) -> bool {
+pub(crate) fn has_words(line: &[u8]) -> bool {
     line.iter().filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()).count() >= 2
 }

@@ -47,10 +47,11 @@ pub(super) fn attribute(
     decision: &mut Decision,
 ) -> Result<AuthoredChanges, StoreError> {
     let (active, time) = (&mut decision.active, decision.time);
-    // Dates cost a stat each, and only decide between calls.
     let gaps = Gaps::of(workspace, observation)?;
-    let needs_dates = !active.calls.is_empty() || !gaps.is_empty();
-    let dates = if needs_dates { observation.dates(workspace) } else { Vec::new() };
+    // Calls and gaps are told apart by dates. Later, blame compares those of changes with those of commits;
+    // what was only seen for the first time needs none.
+    let decides = !active.calls.is_empty() || !gaps.is_empty();
+    let dates = observation.dates(workspace, |one| decides || one.before != Entry::Unknown);
     let date = |at: usize| dates.get(at).copied().flatten();
     let found: Vec<DatedPath<'_>> = (0..)
         .zip(&observation.found)

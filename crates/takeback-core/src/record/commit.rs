@@ -10,7 +10,7 @@ use super::author::AuthoredChanges;
 use super::decide::{Decision, PointPosition};
 use super::observation::Observation;
 use super::{RecordError, RecordOutcome};
-use crate::git_state::git_state;
+use crate::git::git_state;
 use crate::workspace::Workspace;
 
 /// Commits against `head`, and returns the new head. `None`: another process committed first.

@@ -108,11 +108,17 @@ impl Observation {
     }
 
     /// When each change happened: the ctime of the entry. A deletion has none, and a folder's ctime moves
-    /// with every name made in it.
-    pub(super) fn dates(&self, workspace: &Workspace) -> Vec<Option<Timestamp>> {
+    /// with every name made in it. Entries that `is_asked` passes over have none either: a date costs a
+    /// stat.
+    pub(super) fn dates(
+        &self,
+        workspace: &Workspace,
+        is_asked: impl Fn(&ObservedChange) -> bool,
+    ) -> Vec<Option<Timestamp>> {
         let mut last: Option<(WorkPath, OwnedFd)> = None;
         let mut date = |observed: &ObservedChange| -> Option<Timestamp> {
-            if observed.after == Entry::Absent || observed.after.is_dir() {
+            let is_absent = observed.after == Entry::Absent;
+            if is_absent || observed.after.is_dir() || !is_asked(observed) {
                 return None;
             }
             let parent = observed.path.ancestors().next();

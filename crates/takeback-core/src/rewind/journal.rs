@@ -17,7 +17,7 @@ use super::plan::{Plan, PlanHeader};
 use super::preview::Preview;
 use super::receipt::{Receipt, StepOutcome};
 use super::state_move::StateMove;
-use crate::git_state::git_state;
+use crate::git::git_state;
 use crate::workspace::Workspace;
 
 /// Commits the plan, durably, together with a safety point of the moment before. If the rewind has

@@ -1,5 +1,6 @@
 //! Who wrote a line: rules, and an independent model over random histories.
 
+mod git;
 mod model;
 
 use takeback_core::history::{BlameError, LineOrigin, blame};
@@ -12,9 +13,9 @@ pub(crate) fn authors(sandbox: &mut Sandbox, path: &str) -> Vec<(String, String)
     look_around(&mut sandbox.workspace).unwrap();
     let blame = blame(&*sandbox.workspace.store, &WorkPath::new(path).unwrap()).unwrap();
     let author = |origin| match origin {
-        LineOrigin::Before => "before".to_owned(),
-        LineOrigin::Unknown => "unknown".to_owned(),
-        LineOrigin::Change(seq) => match &blame.changes[&seq].author {
+        LineOrigin::Before { .. } => "before".to_owned(),
+        LineOrigin::Unknown { .. } => "unknown".to_owned(),
+        LineOrigin::Change { seq, .. } => match &blame.changes[&seq].author {
             Author::Agent { session, .. } => session.0.clone(),
             Author::Human => "you".to_owned(),
             other => format!("{other:?}"),

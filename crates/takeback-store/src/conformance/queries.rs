@@ -6,7 +6,7 @@ use super::samples::{agent, change, path, point, session};
 use super::{commit, good};
 use crate::blob::Digest;
 use crate::change::{Attribution, Author, Change, Evidence};
-use crate::entry::Entry;
+use crate::entry::{Entry, NotCapturedReason};
 use crate::id::{PointId, RewindId, Seq, SessionId, Timestamp};
 use crate::path::WorkPath;
 use crate::point::{Point, PointFilter, PointKind, PointQuery};
@@ -49,6 +49,7 @@ pub(super) fn every_point_query_finds_its_points(store: &mut dyn Store, other: &
         queries.push(PointQuery::From { seq: Seq(n), most: 2 });
         for filter in [PointFilter::All, PointFilter::WithoutSafety] {
             queries.push(PointQuery::Newest { filter, most });
+            queries.push(PointQuery::Before { seq: Seq(n), filter, most: 2 });
             queries.push(PointQuery::Newest { filter, most: usize::MAX });
         }
     }
@@ -120,6 +121,31 @@ pub(super) fn rewinds_are_found_by_id_and_while_they_are_open(
     }
     assert_eq!(good(other.rewind(RewindId(9))), None);
     assert_eq!(good(other.open_rewinds()), [rewinds[2].clone(), rewinds[0].clone()]);
+}
+
+pub(super) fn every_part_of_the_log_is_found(store: &mut dyn Store, other: &mut dyn Store) {
+    let paths = ["d", "d/a", "d/b/c", "d.txt", "d0", "e", "d/a"];
+    let mut log: Vec<Change> = (1..).zip(paths).map(|(seq, path)| change(seq, path)).collect();
+    log[2].author = Author::Rewind { id: RewindId(7) };
+    log[5].author = Author::Rewind { id: RewindId(8) };
+    let unreadable = Entry::NotCaptured { reason: NotCapturedReason::Unreadable };
+    (log[1].after, log[6].before) = (unreadable.clone(), unreadable);
+    commit(store, &log.iter().cloned().map(Write::Change).collect::<Vec<_>>());
+    let of = |seqs: &[usize]| seqs.iter().map(|seq| log[seq - 1].clone()).collect::<Vec<_>>();
+    for (folder, seqs) in
+        [("d", &[1, 2, 3, 7][..]), ("d/a", &[2, 7]), ("d/b", &[3]), ("e", &[6]), ("f", &[])]
+    {
+        assert_eq!(good(other.changes_below(&path(folder))), of(seqs), "{folder}");
+    }
+    for (after, through, seqs) in
+        [(0, 2, &[1, 2][..]), (2, 4, &[3, 4]), (5, 99, &[6, 7]), (3, 3, &[])]
+    {
+        assert_eq!(good(other.changes_between(Seq(after), Seq(through))), of(seqs));
+    }
+    assert_eq!(good(other.unreadable_changes()), of(&[2, 7]));
+    for (after, seqs) in [(0, &[3, 6][..]), (3, &[6]), (6, &[])] {
+        assert_eq!(good(other.rewind_changes_after(Seq(after))), of(seqs));
+    }
 }
 
 pub(super) fn runs_agree_with_the_changes(store: &mut dyn Store, other: &mut dyn Store) {

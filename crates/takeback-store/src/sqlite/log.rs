@@ -113,6 +113,14 @@ impl Log for SqliteStore {
         self.rows("reading changes", rows::changes_after(&self.db, after))
     }
 
+    fn changes_between(&self, after: Seq, through: Seq) -> Result<Vec<Change>, StoreError> {
+        self.rows("reading changes", rows::changes_between(&self.db, after, through))
+    }
+
+    fn rewind_changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError> {
+        self.rows("reading what rewinds changed", rows::rewind_changes_after(&self.db, after))
+    }
+
     fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError> {
         self.rows("reading a change", rows::change_at(&self.db, seq))
     }
@@ -141,6 +149,10 @@ impl Log for SqliteStore {
 
     fn changes_of(&self, path: &WorkPath) -> Result<Vec<Change>, StoreError> {
         self.rows("reading the changes of a path", rows::changes_of(&self.db, path))
+    }
+
+    fn changes_below(&self, folder: &WorkPath) -> Result<Vec<Change>, StoreError> {
+        self.rows("reading the changes below a path", rows::changes_below(&self.db, folder))
     }
 
     fn latest(&self) -> Result<Vec<(WorkPath, Entry)>, StoreError> {
@@ -185,6 +197,10 @@ impl Log for SqliteStore {
 
     fn unreadable(&self) -> Result<Vec<WorkPath>, StoreError> {
         self.rows("reading what could not be read", rows::unreadable(&self.db))
+    }
+
+    fn unreadable_changes(&self) -> Result<Vec<Change>, StoreError> {
+        self.rows("reading what could not be read", rows::unreadable_changes(&self.db))
     }
 
     fn calls_since(&self, time: Timestamp) -> Result<Vec<Call>, StoreError> {

@@ -42,6 +42,13 @@ pub(super) fn find(db: &Connection, query: PointQuery<'_>) -> Rows<Point> {
             let sql = select_points!("WHERE p.seq >= ?1 ORDER BY p.seq, p.number LIMIT ?2");
             read(db, sql, [signed(seq.0), most(limit)])
         }
+        PointQuery::Before { seq, filter, most: limit } => {
+            let sql = select_points!(
+                "WHERE p.seq < ?1 AND p.kind <> ?2 ORDER BY p.seq DESC, p.number DESC LIMIT ?3"
+            );
+            let params = [signed(seq.0), excluded_kind(filter), most(limit)];
+            Ok(reversed(read(db, sql, params)?))
+        }
         PointQuery::Newest { filter, most: limit } => {
             let sql =
                 select_points!("WHERE p.kind <> ?1 ORDER BY p.seq DESC, p.number DESC LIMIT ?2");

@@ -90,6 +90,17 @@ pub(super) fn changes_after(db: &Connection, after: Seq) -> Rows<Change> {
     db.prepare_cached(sql)?.query_and_then([signed(after.0)], change)?.collect()
 }
 
+pub(super) fn changes_between(db: &Connection, after: Seq, through: Seq) -> Rows<Change> {
+    let sql = select_changes!("WHERE c.seq > ?1 AND c.seq <= ?2 ORDER BY c.seq");
+    let ends = [signed(after.0), signed(through.0)];
+    db.prepare_cached(sql)?.query_and_then(ends, change)?.collect()
+}
+
+pub(super) fn rewind_changes_after(db: &Connection, after: Seq) -> Rows<Change> {
+    let sql = select_changes!("WHERE c.rewind IS NOT NULL AND c.seq > ?1 ORDER BY c.seq");
+    db.prepare_cached(sql)?.query_and_then([signed(after.0)], change)?.collect()
+}
+
 /// Both ends are found by walking the table from the change to the first one of another time.
 pub(super) fn changes_beside(db: &Connection, beside: &Change) -> Rows<Change> {
     let sql = select_changes!(
@@ -160,6 +171,18 @@ pub(super) fn changes_of(db: &Connection, path: &WorkPath) -> Rows<Change> {
     db.prepare_cached(sql)?.query_and_then([path.as_bytes()], change)?.collect()
 }
 
+/// Paths sort by their bytes, and `0` is the byte after `/`: everything below a folder is one range.
+pub(super) fn changes_below(db: &Connection, folder: &WorkPath) -> Rows<Change> {
+    let sql = select_changes!(
+        "WHERE c.path IN (SELECT id FROM path WHERE bytes = ?1
+             UNION ALL SELECT id FROM path WHERE bytes > ?2 AND bytes < ?3)
+         ORDER BY c.seq"
+    );
+    let ends = [b"/", b"0"].map(|end| [folder.as_bytes(), end].concat());
+    let params = (folder.as_bytes(), &ends[0], &ends[1]);
+    db.prepare_cached(sql)?.query_and_then(params, change)?.collect()
+}
+
 pub(super) fn latest(db: &Connection) -> Rows<(WorkPath, Entry)> {
     let sql = select_changes!(
         "WHERE c.seq IN (SELECT max(seq) FROM change GROUP BY path) ORDER BY p.bytes"
@@ -173,15 +196,22 @@ pub(super) fn latest(db: &Connection) -> Rows<(WorkPath, Entry)> {
         .collect()
 }
 
+pub(super) fn unreadable_changes(db: &Connection) -> Rows<Change> {
+    let sql = select_changes!("WHERE c.before = ?1 OR c.after = ?1 ORDER BY c.seq");
+    db.prepare_cached(sql)?.query_and_then([unreadable_entry()], change)?.collect()
+}
+
+fn unreadable_entry() -> Vec<u8> {
+    encoding::entry_bytes(&Entry::NotCaptured { reason: NotCapturedReason::Unreadable })
+}
+
 pub(super) fn unreadable(db: &Connection) -> Rows<WorkPath> {
-    let unreadable =
-        encoding::entry_bytes(&Entry::NotCaptured { reason: NotCapturedReason::Unreadable });
     let mut select = db.prepare_cached(
         "SELECT p.bytes FROM change c JOIN path p ON p.id = c.path
          WHERE c.after = ?1 AND c.seq = (SELECT max(seq) FROM change WHERE path = c.path)
          ORDER BY p.bytes",
     )?;
-    select.query_and_then([unreadable], |row| path(row, 0, "a path"))?.collect()
+    select.query_and_then([unreadable_entry()], |row| path(row, 0, "a path"))?.collect()
 }
 
 /// A change. If its checksum is wrong, its entries become [`NotCapturedReason::Damaged`], so that

@@ -55,6 +55,20 @@ pub trait Log {
     /// The changes after `after`, oldest first.
     fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError>;
 
+    /// The changes after `after` up to `through`, oldest first.
+    fn changes_between(&self, after: Seq, through: Seq) -> Result<Vec<Change>, StoreError> {
+        let mut changes = self.changes_after(after)?;
+        changes.retain(|change| change.seq <= through);
+        Ok(changes)
+    }
+
+    /// The changes that rewinds made after `after`, oldest first.
+    fn rewind_changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError> {
+        let mut changes = self.changes_after(after)?;
+        changes.retain(|change| matches!(change.author, Author::Rewind { .. }));
+        Ok(changes)
+    }
+
     /// The change with this number, unless it was dropped.
     fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError>;
 
@@ -71,6 +85,13 @@ pub trait Log {
     fn changes_of(&self, path: &WorkPath) -> Result<Vec<Change>, StoreError> {
         let mut changes = self.changes_after(Seq(0))?;
         changes.retain(|change| change.path == *path);
+        Ok(changes)
+    }
+
+    /// All changes of a path and of everything below it, oldest first.
+    fn changes_below(&self, folder: &WorkPath) -> Result<Vec<Change>, StoreError> {
+        let mut changes = self.changes_after(Seq(0))?;
+        changes.retain(|change| change.path.is_within(folder.as_bytes()));
         Ok(changes)
     }
 
@@ -118,6 +139,13 @@ pub trait Log {
     fn unreadable(&self) -> Result<Vec<WorkPath>, StoreError> {
         let latest = self.latest()?.into_iter();
         Ok(latest.filter(|(_, entry)| entry.is_unreadable()).map(|(path, _)| path).collect())
+    }
+
+    /// The changes from or to an entry that could not be read, oldest first.
+    fn unreadable_changes(&self) -> Result<Vec<Change>, StoreError> {
+        let mut changes = self.changes_after(Seq(0))?;
+        changes.retain(|change| change.before.is_unreadable() || change.after.is_unreadable());
+        Ok(changes)
     }
 
     /// All points, oldest first.

@@ -12,6 +12,9 @@ pub(crate) struct CheckpointArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LogArgs {
+    /// Only points after which this path, or something below it, changed; or a glob
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
     /// Show at most N
     #[arg(short = 'n', long, value_name = "N", default_value_t = Self::LIMIT)]
     pub(crate) limit: usize,
@@ -21,10 +24,64 @@ pub(crate) struct LogArgs {
     /// Include the safety points made before rewinds (-n still applies)
     #[arg(short, long)]
     pub(crate) all: bool,
+    /// Show only operations: rewinds, undos and redos
+    #[arg(long, conflicts_with_all = ["session", "all", "by", "tool"])]
+    pub(crate) ops: bool,
+    /// Only points after which AUTHOR changed something: you, agent, an agent's name or a session
+    #[arg(long, value_name = "AUTHOR")]
+    pub(crate) by: Option<String>,
+    /// Only what is not older than TIME (10m, 2h, 14:00, 2026-11-19)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only what is not newer than TIME
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Only points with this text in the prompt or label
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) grep: Option<String>,
+    /// Only points after which a file got or lost this text
+    #[arg(short = 'S', value_name = "TEXT")]
+    pub(crate) text: Option<String>,
+    /// Only points after which this tool changed something
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Draw a line for each session
+    #[arg(long)]
+    pub(crate) graph: bool,
+    /// Show what changed after each point as a diff
+    #[arg(short, long, conflicts_with_all = ["format", "graph"])]
+    pub(crate) patch: bool,
+    /// Show the files that changed after each point
+    #[arg(long, conflicts_with_all = ["patch", "format", "graph"])]
+    pub(crate) stat: bool,
+    /// Print each row like this, with fields of the JSON in braces: '{id} {byAuthor.agent.insertions}'
+    #[arg(long, value_name = "TEMPLATE", conflicts_with = "graph")]
+    pub(crate) format: Option<String>,
 }
 
 impl LogArgs {
     pub(crate) const LIMIT: usize = 20;
+
+    /// The newest points, and the operations between them.
+    pub(crate) fn newest(limit: usize) -> Self {
+        Self {
+            paths: Vec::new(),
+            limit,
+            session: None,
+            all: false,
+            ops: false,
+            by: None,
+            since: None,
+            until: None,
+            grep: None,
+            text: None,
+            tool: None,
+            graph: false,
+            patch: false,
+            stat: false,
+            format: None,
+        }
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -32,11 +89,56 @@ pub(crate) struct ShowArgs {
     /// The point: @, @~N, an id or a prefix of it, a label, a message id, a time (10m, 14:00)
     #[arg(default_value = "@")]
     pub(crate) point: String,
+    /// Show what changed as a diff, split by author
+    #[arg(short, long)]
+    pub(crate) patch: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct HistoryArgs {
+    /// The file, also one that was deleted
+    pub(crate) path: String,
+    /// Show at most N
+    #[arg(short = 'n', long, value_name = "N", default_value_t = LogArgs::LIMIT)]
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct BlameArgs {
+    /// The file
+    pub(crate) path: String,
+    /// Only these lines: 12 or 10-20
+    #[arg(short = 'L', long = "lines", value_name = "LINES")]
+    pub(crate) lines: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WhyArgs {
+    /// The file and the line's number, with a colon between: src/main.rs:12
+    #[arg(value_name = "PATH:LINE")]
+    pub(crate) line: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CatArgs {
+    /// The point and the path, with a colon between: @~2:src/main.rs
+    #[arg(value_name = "POINT:PATH")]
+    pub(crate) file: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StatsArgs {
+    /// Only between two points: @~5..@, @~5.. or ..@
+    #[arg(value_name = "A..B")]
+    pub(crate) range: Option<String>,
+    /// Only what was written since TIME (2h, 14:00, 2026-11-19)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DiffArgs {
-    /// From this point
+    /// From this point; POINT! is what the turn of the point changed
     #[arg(default_value = "@")]
     pub(crate) from: String,
     /// To this point [default: the current files]
@@ -47,6 +149,9 @@ pub(crate) struct DiffArgs {
     /// Show only how many lines changed
     #[arg(long)]
     pub(crate) stat: bool,
+    /// Only what AUTHOR changed: you, agent, an agent's name or a session
+    #[arg(long, value_name = "AUTHOR")]
+    pub(crate) by: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -9,24 +9,23 @@
     reason = "the demo's agent and person write files of their own"
 )]
 
-use std::collections::HashSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use takeback_core::history::{LogRow, PointRow};
 use takeback_core::rewind::{RewindRequest, Target, preview, rewind};
 use takeback_core::{AgentEvent, CallTargets, Outcome, Workspace, record};
 use takeback_store::{CallId, PointId, SessionId};
 
 use super::filediff::{Contents, between};
-use super::log::{self, point_answer};
+use super::log;
 use super::patch::for_people;
 use super::receipt::{self, Tense};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::screen::{HEADING, HINT, NAME, SUCCESS, Screen, WARNING};
-use crate::session_name::SessionNames;
 
 const CART: &str = "\
 def total(items):
@@ -91,16 +90,12 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
 
     heading(out, 2, "takeback log")?;
     let store = &*workspace.store;
-    let points = store.points()?;
-    let listed: Vec<_> = points
+    let rows: Vec<LogRow> = store
+        .points()?
         .into_iter()
-        .map(|point| {
-            let row =
-                point_answer(store, &point, &store.changes_after(point.seq)?, &HashSet::new())?;
-            Ok((point, row))
-        })
+        .map(|point| Ok(LogRow::Point(Box::new(PointRow::of(store, point)?))))
         .collect::<Result<_, CommandError>>()?;
-    log::print(out, &listed, &SessionNames::of(&store.sessions()?))?;
+    log::print(workspace, &rows, false, out)?;
 
     heading(out, 3, "takeback rewind @ --dry-run")?;
     let request = RewindRequest::new(Target::Point(point));

@@ -1,13 +1,16 @@
 //! `diff`: what changed since a point, or between two.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use takeback_core::Workspace;
-use takeback_core::history::by_path;
+use takeback_core::history::{
+    AuthorDiff, Party, Viewpoint, by_path, cancelled, changes_by, next_point, settle,
+};
 use takeback_core::rewind::PathFilter;
-use takeback_store::Seq;
 
 use super::filediff::{Comparison, Contents, DAMAGED, FileDiff, Lines, between};
+use super::log::author;
 use super::patch::{PatchCoverage, as_patch, print_all};
 use super::rewind::from_root;
 use crate::answers;
@@ -24,10 +27,11 @@ pub(crate) fn diff(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let mut place = place::open_recovered(options, Store::MustExist)?;
-    let diffs = differences(&mut place.workspace, options, args)?;
-    let store = &*place.workspace.store;
+    let part = differences(&mut place.workspace, options, args)?;
+    let AuthorDiff { diffs, made, overlapping } = &part;
+    let contents = Contents { store: &*place.workspace.store, made };
     if screen.json {
-        let answer = diff_answer(store, &diffs)?;
+        let answer = diff_answer(diffs, contents)?;
         screen.json(&answer)?;
         return Ok(exit_code(answer.iter().filter(|diff| diff.damaged).count()));
     }
@@ -36,55 +40,92 @@ pub(crate) fn diff(
         return nothing_differs(args, screen);
     }
     let damaged = if args.stat {
-        print_stat(&diffs, store, &mut screen.out)?
+        print_stat(diffs, contents, &mut screen.out)?
     } else {
-        print_all(&diffs, Contents::of(store), screen)?
+        print_all(diffs, contents, screen)?
     };
+    if !overlapping.is_empty() && !screen.quiet {
+        let files = overlapping.iter().map(name).collect::<Vec<_>>().join(", ");
+        writeln!(
+            anstream::stderr().lock(),
+            "{WARNING}takeback:{WARNING:#} other authors changed the same lines of {files}; each change is \
+             shown by itself, and the patch may not apply"
+        )?;
+    }
     Ok(exit_code(damaged))
 }
 
 /// Damaged contents could not be compared, so the command fails.
-fn exit_code(damaged: usize) -> u8 {
+pub(super) fn exit_code(damaged: usize) -> u8 {
     if damaged == 0 { 0 } else { Kind::Conflicts as u8 }
 }
 
-/// What differs, path by path.
+/// What differs, path by path, or one author's part of it.
 pub(crate) fn differences(
     workspace: &mut Workspace,
     options: &Options,
     args: &DiffArgs,
-) -> Result<Vec<FileDiff>, CommandError> {
+) -> Result<AuthorDiff, CommandError> {
+    let turn = args.from.strip_suffix('!').filter(|name| !name.is_empty());
+    if turn.is_some() && args.to.is_some() {
+        return Err(CommandError::new(Kind::Usage, "POINT! is compared with the next point")
+            .hint("Leave out the second point."));
+    }
     if args.to.is_none() {
         takeback_core::look_around(workspace)?;
     }
     let store = &*workspace.store;
+    let filter = PathFilter::new(&from_root(workspace, options, &args.paths)?)?;
     let points = store.points()?;
-    let seq_of = |name: &str| -> Result<Seq, CommandError> { Ok(find(&points, name)?.seq) };
-    let from = seq_of(&args.from)?;
-    let to = args.to.as_deref().map(seq_of).transpose()?;
+    let point = find(&points, turn.unwrap_or(&args.from))?;
+    let (from, to) = match (turn, &args.to) {
+        (Some(_), _) => (point.seq, next_point(store, point)?.map(|next| next.seq)),
+        (None, to) => {
+            (point.seq, to.as_deref().map(|name| find(&points, name)).transpose()?.map(|to| to.seq))
+        }
+    };
+    let by = args.by.as_deref().map(|name| author(workspace, name)).transpose()?;
     let (first, last, swapped) = match to {
         Some(to) if to < from => (to, Some(from), true),
         to => (from, to, false),
     };
-    let filter = PathFilter::new(&from_root(workspace, options, &args.paths)?)?;
-    let mut histories = by_path(store.changes_after(first)?);
-    histories.retain(|history| filter.includes(&history.path));
-    let mut diffs: Vec<FileDiff> = between(&histories, last);
+    let mut part = if turn.is_some() || by.is_some() {
+        let mut changes = match last {
+            Some(last) => store.changes_between(first, last)?,
+            None => store.changes_after(first)?,
+        };
+        changes.retain(|change| filter.includes(&change.path));
+        settle(store, &mut changes)?;
+        let cancelled = match turn {
+            // What the turn changed, also if it was taken back later.
+            Some(_) => HashSet::new(),
+            None => cancelled(&store.rewind_changes_after(first)?),
+        };
+        let view = Viewpoint { session: point.session.as_ref() };
+        changes_by(store, changes, &cancelled, |change| {
+            by.as_ref().is_none_or(|by| by.includes(change))
+                && (turn.is_none() || view.party(change) == Some(Party::Agent))
+        })?
+    } else {
+        let mut histories = by_path(store.changes_after(first)?);
+        histories.retain(|history| filter.includes(&history.path));
+        AuthorDiff { diffs: between(&histories, last), ..AuthorDiff::default() }
+    };
     if swapped {
-        for diff in &mut diffs {
+        for diff in &mut part.diffs {
             std::mem::swap(&mut diff.before, &mut diff.after);
         }
     }
-    Ok(diffs)
+    Ok(part)
 }
 
 /// The differences with their line counts.
 pub(crate) fn diff_answer(
-    store: &dyn takeback_store::Store,
     diffs: &[FileDiff],
+    contents: Contents<'_>,
 ) -> Result<answers::DiffAnswer, CommandError> {
     let answer = |diff: &FileDiff| {
-        let compared = diff.compare(store)?;
+        let compared = diff.compare_in(contents)?;
         let lines = compared.lines();
         Ok(answers::FileDiff {
             path: answers::path(&diff.path),
@@ -103,15 +144,13 @@ pub(crate) fn diff_answer(
 pub(crate) fn add_patches(
     rows: &mut [answers::FileDiff],
     diffs: &[FileDiff],
-    store: &dyn takeback_store::Store,
+    contents: Contents<'_>,
     most: usize,
 ) -> Result<(), CommandError> {
     let mut left = most;
     for (row, diff) in rows.iter_mut().zip(diffs) {
         let mut patch = Vec::new();
-        if as_patch(diff, Contents::of(store), &mut patch)? == PatchCoverage::Included
-            && patch.len() <= left
-        {
+        if as_patch(diff, contents, &mut patch)? == PatchCoverage::Included && patch.len() <= left {
             left -= patch.len();
             row.patch = Some(String::from_utf8_lossy(&patch).into_owned());
         }
@@ -138,14 +177,15 @@ fn nothing_differs(args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandEr
 }
 
 /// Returns how many files have damaged contents in the store.
-fn print_stat(
+pub(super) fn print_stat(
     diffs: &[FileDiff],
-    store: &dyn takeback_store::Store,
+    contents: Contents<'_>,
     out: &mut dyn Write,
 ) -> Result<usize, CommandError> {
     let mut counted = Vec::new();
     for diff in diffs {
-        let compared = if diff.is_folder() { Comparison::NotText } else { diff.compare(store)? };
+        let compared =
+            if diff.is_folder() { Comparison::NotText } else { diff.compare_in(contents)? };
         counted.push((diff, compared));
     }
     let lines = || counted.iter().filter_map(|(_, compared)| compared.lines());

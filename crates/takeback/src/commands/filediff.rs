@@ -1,306 +1,31 @@
-//! What differs between two entries, in lines.
+//! Line counts of a path for display.
 
-use std::collections::HashMap;
-use std::fmt;
 use std::io;
-use std::ops::Range;
-use std::time::{Duration, Instant};
 
-use takeback_core::history::PathHistory;
-use takeback_core::{Hunk, diff};
-use takeback_store::{Digest, Entry, PackedBlob, Seq, Store, StoreError, WorkPath};
+pub(crate) use takeback_core::history::{
+    Comparison, Contents, DAMAGED, FileDiff, LineCounts, LineDiff, Lines, Part, Passage, Text,
+    between,
+};
+use takeback_store::{Store, StoreError};
 
 use crate::screen::{FAILURE, HINT, SUCCESS, WARNING};
 use crate::table::Cell;
 
-/// One path, before and after.
-#[derive(Debug, Clone)]
-pub(crate) struct FileDiff {
-    pub(crate) path: WorkPath,
-    pub(crate) before: Entry,
-    pub(crate) after: Entry,
-}
-
-/// Added and removed lines; `None`: not text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Lines {
-    pub(crate) insertions: usize,
-    pub(crate) deletions: usize,
-}
-
-/// What differs between the log at `from` and at `to`, given all changes after `from`. A path that was only
-/// seen for the first time did not change.
-pub(crate) fn between(histories: &[PathHistory], to: Option<Seq>) -> Vec<FileDiff> {
-    histories
-        .iter()
-        .map(|history| FileDiff {
-            path: history.path.clone(),
-            before: history.at_start().clone(),
-            after: to.map_or_else(|| history.at_end().clone(), |to| history.at(to).clone()),
-        })
-        .filter(|diff| diff.before != diff.after && diff.before != Entry::Unknown)
-        .collect()
-}
-
-/// Where contents are read.
-#[derive(Clone, Copy)]
-pub(crate) struct Contents<'a> {
-    pub(crate) store: &'a dyn Store,
-    /// Contents made by a plan and not yet in the store.
-    pub(crate) made: &'a [PackedBlob],
-}
-
-impl<'a> Contents<'a> {
-    pub(crate) fn of(store: &'a dyn Store) -> Self {
-        Self { store, made: &[] }
+/// `+3 -1`, or a word if lines cannot be counted.
+pub(crate) fn count_cell(diff: &FileDiff, store: &dyn Store) -> Result<Cell, StoreError> {
+    if diff.is_folder() {
+        return Ok(Cell::default());
     }
-
-    fn read(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
-        let made = self.made.iter().find(|blob| blob.digest == *digest);
-        match made.and_then(PackedBlob::unpack) {
-            Some(contents) => Ok(contents),
-            None => self.store.contents(digest),
+    Ok(match diff.compare(store)? {
+        Comparison::Lines(Lines { insertions: 0, deletions: 0 }) => Cell::default(),
+        Comparison::Lines(lines) => {
+            let mut cell = Cell::new(SUCCESS, format!("+{}", lines.insertions));
+            cell.push(FAILURE, format!(" -{}", lines.deletions));
+            cell
         }
-    }
-}
-
-/// The message for contents that are damaged in the store.
-pub(crate) const DAMAGED: &str = "damaged in the store";
-
-/// Contents above this are not compared line by line.
-const MOST: u64 = 4 << 20;
-/// Context lines around a change.
-const CONTEXT: usize = 3;
-
-/// Contents prepared for comparison.
-pub(crate) enum Text {
-    Lines(Vec<u8>),
-    Binary,
-    /// Over [`MOST`].
-    TooLarge,
-    /// Damaged in the store.
-    Damaged,
-}
-
-impl Text {
-    pub(crate) fn of(entry: &Entry, contents: Contents<'_>) -> Result<Self, StoreError> {
-        let bytes = match entry {
-            Entry::File { size, .. } if *size > MOST => return Ok(Self::TooLarge),
-            Entry::File { digest, .. } => match contents.read(digest) {
-                Err(error) if error.is_lost_contents() => return Ok(Self::Damaged),
-                read => read?,
-            },
-            Entry::Symlink { target } => target.clone(),
-            Entry::NotCaptured { .. } => return Ok(Self::Binary),
-            Entry::Absent | Entry::Dir { .. } | Entry::Unknown => Vec::new(),
-        };
-        let binary = bytes.iter().take(8000).any(|byte| *byte == 0);
-        Ok(if binary { Self::Binary } else { Self::Lines(bytes) })
-    }
-}
-
-/// Two texts as lines, each with its line end, and the edits between them.
-pub(crate) struct LineDiff<'a> {
-    pub(crate) old: Vec<&'a [u8]>,
-    pub(crate) new: Vec<&'a [u8]>,
-    hunks: Vec<Hunk>,
-}
-
-/// Neighbouring hunks, with the unchanged lines around them.
-pub(crate) struct Passage {
-    pub(crate) old: Range<usize>,
-    pub(crate) new: Range<usize>,
-    pub(crate) parts: Vec<Part>,
-}
-
-/// Lines of a passage.
-pub(crate) struct Part {
-    pub(crate) old: Range<usize>,
-    pub(crate) new: Range<usize>,
-    pub(crate) differs: bool,
-}
-
-/// As in a patch: `@@ -3,7 +3,8 @@`.
-impl fmt::Display for Passage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let range = |lines: &Range<usize>| match lines.len() {
-            0 => format!("{},0", lines.start),
-            1 => format!("{}", lines.start + 1),
-            n => format!("{},{n}", lines.start + 1),
-        };
-        write!(f, "@@ -{} +{} @@", range(&self.old), range(&self.new))
-    }
-}
-
-impl<'a> LineDiff<'a> {
-    pub(crate) fn new(old: &'a [u8], new: &'a [u8]) -> Self {
-        let lines = |text: &'a [u8]| text.split_inclusive(|byte| *byte == b'\n').collect();
-        let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = (lines(old), lines(new));
-        let hunks = diff(&old, &new);
-        Self { old, new, hunks }
-    }
-
-    pub(crate) fn count(&self) -> Lines {
-        let mut lines = Lines::default();
-        for hunk in &self.hunks {
-            lines.insertions += hunk.after.len();
-            lines.deletions += hunk.before.len();
-        }
-        lines
-    }
-
-    pub(crate) fn differ(&self) -> bool {
-        !self.hunks.is_empty()
-    }
-
-    pub(crate) fn passages(&self) -> impl Iterator<Item = Passage> {
-        let near = |a: &Hunk, b: &Hunk| b.before.start - a.before.end <= 2 * CONTEXT;
-        self.hunks.chunk_by(near).map(|hunks| self.passage(hunks))
-    }
-
-    fn passage(&self, hunks: &[Hunk]) -> Passage {
-        let mut parts = Vec::new();
-        let (first, last) = (&hunks[0], &hunks[hunks.len() - 1]);
-        let above = first.before.start.min(CONTEXT);
-        let below = (self.old.len() - last.before.end).min(CONTEXT);
-        let old = first.before.start - above..last.before.end + below;
-        let new = first.after.start - above..last.after.end + below;
-        let mut at = (old.start, new.start);
-        let same = |parts: &mut Vec<Part>, at: (usize, usize), end: (usize, usize)| {
-            if at != end {
-                parts.push(Part { old: at.0..end.0, new: at.1..end.1, differs: false });
-            }
-        };
-        for Hunk { before, after } in hunks {
-            same(&mut parts, at, (before.start, after.start));
-            parts.push(Part { old: before.clone(), new: after.clone(), differs: true });
-            at = (before.end, after.end);
-        }
-        same(&mut parts, at, (old.end, new.end));
-        Passage { old, new, parts }
-    }
-}
-
-/// A cache of line counts. Does not count what would take too long.
-#[derive(Default)]
-pub(crate) struct LineCounts {
-    known: HashMap<(Entry, Entry), Lines>,
-}
-
-/// Cleared when it has this many entries.
-const MOST_KNOWN: usize = 20_000;
-
-impl LineCounts {
-    /// The sum of all files; `None` if counting would take longer than `patience`. Binary or damaged files
-    /// count as zero.
-    pub(crate) fn total(
-        &mut self,
-        diffs: &[FileDiff],
-        store: &dyn Store,
-        patience: Duration,
-    ) -> Option<Lines> {
-        let until = Instant::now() + patience;
-        let mut total = Lines::default();
-        for diff in diffs.iter().filter(|diff| !diff.is_folder()) {
-            let key = (diff.before.clone(), diff.after.clone());
-            let lines = match self.known.get(&key) {
-                Some(lines) => *lines,
-                None if Instant::now() >= until => return None,
-                None => {
-                    if self.known.len() >= MOST_KNOWN {
-                        self.known.clear();
-                    }
-                    let lines = diff.lines(store).ok().flatten().unwrap_or_default();
-                    self.known.insert(key, lines);
-                    lines
-                }
-            };
-            total.insertions += lines.insertions;
-            total.deletions += lines.deletions;
-        }
-        Some(total)
-    }
-}
-
-/// The result of comparing two entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Comparison {
-    Lines(Lines),
-    NotText,
-    /// The contents of one of them are damaged in the store.
-    Damaged,
-}
-
-impl Comparison {
-    pub(crate) fn lines(self) -> Option<Lines> {
-        match self {
-            Self::Lines(lines) => Some(lines),
-            Self::NotText | Self::Damaged => None,
-        }
-    }
-}
-
-impl FileDiff {
-    pub(crate) fn compare(&self, store: &dyn Store) -> Result<Comparison, StoreError> {
-        let contents = Contents::of(store);
-        Ok(match (Text::of(&self.before, contents)?, Text::of(&self.after, contents)?) {
-            (Text::Lines(before), Text::Lines(after)) => {
-                Comparison::Lines(LineDiff::new(&before, &after).count())
-            }
-            (Text::Damaged, _) | (_, Text::Damaged) => Comparison::Damaged,
-            _ => Comparison::NotText,
-        })
-    }
-
-    pub(crate) fn lines(&self, store: &dyn Store) -> Result<Option<Lines>, StoreError> {
-        Ok(self.compare(store)?.lines())
-    }
-
-    /// Whether only a folder was created, deleted, or changed its mode.
-    pub(crate) fn is_folder(&self) -> bool {
-        let no_file = |entry: &Entry| matches!(entry, Entry::Dir { .. } | Entry::Absent);
-        no_file(&self.before) && no_file(&self.after)
-    }
-
-    /// `+3 -1`, or a word if lines cannot be counted.
-    pub(crate) fn counts(&self, store: &dyn Store) -> Result<Cell, StoreError> {
-        if self.is_folder() {
-            return Ok(Cell::default());
-        }
-        Ok(match self.compare(store)? {
-            Comparison::Lines(Lines { insertions: 0, deletions: 0 }) => Cell::default(),
-            Comparison::Lines(lines) => {
-                let mut cell = Cell::new(SUCCESS, format!("+{}", lines.insertions));
-                cell.push(FAILURE, format!(" -{}", lines.deletions));
-                cell
-            }
-            Comparison::NotText => Cell::new(HINT, "not text"),
-            Comparison::Damaged => Cell::new(WARNING, DAMAGED),
-        })
-    }
-
-    /// `new`, `deleted`, `mode 644 → 755`: what line counts do not show.
-    pub(crate) fn what(&self) -> String {
-        match (&self.before, &self.after) {
-            (before, after) if before == after => "as before".to_owned(),
-            (Entry::Absent, Entry::Dir { .. }) => "new folder".to_owned(),
-            (Entry::Absent, Entry::Symlink { .. }) => "new link".to_owned(),
-            (Entry::Absent, _) => "new".to_owned(),
-            (Entry::Dir { .. }, Entry::Absent) => "folder deleted".to_owned(),
-            (_, Entry::Absent) => "deleted".to_owned(),
-            (Entry::NotCaptured { reason }, _) | (_, Entry::NotCaptured { reason }) => {
-                format!("not captured: {}", reason.describe())
-            }
-            (before, after) => match (before.mode(), after.mode()) {
-                (Some(old), Some(new)) if old != new => format!("mode {old:o} → {new:o}"),
-                (Some(_), Some(_)) if before.is_dir() == after.is_dir() => "changed".to_owned(),
-                _ if matches!((before, after), (Entry::Symlink { .. }, Entry::Symlink { .. })) => {
-                    "new target".to_owned()
-                }
-                _ => "type changed".to_owned(),
-            },
-        }
-    }
+        Comparison::NotText => Cell::new(HINT, "not text"),
+        Comparison::Damaged => Cell::new(WARNING, DAMAGED),
+    })
 }
 
 pub(crate) enum PrintError {
@@ -326,27 +51,5 @@ impl From<PrintError> for crate::error::CommandError {
             PrintError::Store(error) => error.into(),
             PrintError::Io(error) => error.into(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use takeback_store::{Blobs as _, MemoryStore};
-
-    use super::*;
-
-    #[test]
-    fn what_was_counted_is_told_again_and_what_takes_too_long_is_not() {
-        let mut store = MemoryStore::default();
-        let blob = PackedBlob::new(b"one\ntwo\n".to_vec());
-        let after = Entry::File { digest: blob.digest, size: 8, mode: 0o644 };
-        store.put(blob).expect("it is kept");
-        let path = WorkPath::new("a").expect("a path");
-        let diffs = [FileDiff { path, before: Entry::Absent, after }];
-        let mut counts = LineCounts::default();
-        assert_eq!(counts.total(&diffs, &store, Duration::ZERO), None);
-        let two = Some(Lines { insertions: 2, deletions: 0 });
-        assert_eq!(counts.total(&diffs, &store, Duration::from_secs(60)), two);
-        assert_eq!(counts.total(&diffs, &store, Duration::ZERO), two);
     }
 }

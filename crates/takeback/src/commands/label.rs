@@ -5,7 +5,7 @@ use std::io::Write as _;
 use takeback_core::{Mark, mark};
 use takeback_store::Point;
 
-use super::log::{point_answer, title, within};
+use super::log::{point_answer, title};
 use crate::args::{LabelArgs, Options, PointArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
@@ -53,12 +53,7 @@ fn set_mark(
     let before = find(&points, name)?;
     let point = mark(&mut place.workspace, before.id, what)?;
     if screen.json {
-        let store = &*place.workspace.store;
-        let next = points.iter().find(|other| other.seq > point.seq).map(|other| other.seq);
-        let changes = store.changes_after(point.seq)?;
-        let with_state = place.workspace.states.points()?;
-        let changes = within(&changes, point.seq, next);
-        screen.json(&point_answer(store, &point, changes, &with_state)?)?;
+        screen.json(&point_answer(&place.workspace, point)?)?;
     } else if !screen.quiet {
         let short = &point.id.to_string()[..8];
         let (done, why) = describe(before, &point, what);

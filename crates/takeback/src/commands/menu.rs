@@ -13,14 +13,14 @@ use takeback_core::history::by_path;
 use takeback_core::rewind::RewindRequest;
 use takeback_store::state::{CheckpointId, ExecutionId, Record};
 use takeback_store::{
-    Author, Point, PointId, PointKind, Seq, Session, SessionId, Store, StoreError,
+    Author, Change, Point, PointId, PointKind, Seq, Session, SessionId, Store, StoreError,
 };
 use takeback_tui::{ExecutionRow, Origin, PointRow};
 
 pub(crate) use self::preview::{diff_lines, execution_preview, preview_files};
 pub(crate) use self::selection::{patterns_of, select_files};
 use super::filediff::{FileDiff, LineCounts, between};
-use super::log::{described, session_label, within};
+use super::log::{described, session_label};
 use crate::error::{CommandError, Kind};
 use crate::screen::plain;
 use crate::session_name::SessionNames;
@@ -173,6 +173,12 @@ pub(crate) fn changed_between(
     from: Seq,
     to: Seq,
 ) -> Result<Vec<FileDiff>, StoreError> {
-    let changes = store.changes_after(from)?;
-    Ok(between(&by_path(within(&changes, from, Some(to)).to_vec()), None))
+    Ok(between(&by_path(store.changes_between(from, to)?), None))
+}
+
+/// The part of `changes`, oldest first, after `from` and up to `to`, inclusive.
+fn within(changes: &[Change], from: Seq, to: Option<Seq>) -> &[Change] {
+    let first = changes.partition_point(|change| change.seq <= from);
+    let end = to.map_or(changes.len(), |to| changes.partition_point(|change| change.seq <= to));
+    &changes[first..end.max(first)]
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use takeback_store::{Entry, WorkPath};
 
-use super::filediff::{Contents, DAMAGED, FileDiff, LineDiff, Part, PrintError, Text};
+use super::filediff::{Contents, DAMAGED, FileDiff, LineDiff, Part, Passage, PrintError, Text};
 use super::word_diff::{self, Budget, compare};
 use crate::screen::{
     FAILURE, HEADING, HINT, NAME, Reader, SUCCESS, Screen, WARNING, count, name, plain_bytes,
@@ -96,14 +96,21 @@ pub(crate) fn for_people(
         write!(out, " {FAILURE}-{}{FAILURE:#}", count.deletions)?;
     }
     writeln!(out)?;
-    let mut budget = Budget::default();
     for passage in lines.passages() {
-        writeln!(out, "{NAME}{passage}{NAME:#}")?;
-        for part in &passage.parts {
-            print_part(part, &lines, &mut budget, out)?;
-        }
+        print_passage(&passage, &lines, out)?;
     }
     Ok(PatchCoverage::Included)
+}
+
+/// Prints one passage of a diff, for people.
+pub(crate) fn print_passage(
+    passage: &Passage,
+    lines: &LineDiff<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "{NAME}{passage}{NAME:#}")?;
+    let mut budget = Budget::default();
+    passage.parts.iter().try_for_each(|part| print_part(part, lines, &mut budget, out))
 }
 
 /// For people, a link's target counts as a line of text.
@@ -152,7 +159,7 @@ fn print_part(
 }
 
 /// A line without its end.
-fn body(line: &[u8]) -> &[u8] {
+pub(crate) fn body(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").unwrap_or(line)
 }
 
@@ -163,7 +170,7 @@ fn say_if_unfinished(line: &[u8], out: &mut dyn Write) -> io::Result<()> {
 const UNFINISHED: &str = "\\ No newline at end of file";
 
 /// File contents must not control the terminal or hide text. Tabs are allowed.
-fn on_screen(text: &[u8]) -> String {
+pub(crate) fn on_screen(text: &[u8]) -> String {
     text.split(|byte| *byte == b'\t').map(plain_bytes).collect::<Vec<_>>().join("\t")
 }
 

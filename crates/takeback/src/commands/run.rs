@@ -23,7 +23,7 @@ use takeback_store::{CallId, SessionId};
 
 use super::cleanup::clean_up_if_due;
 use super::diff::diff_answer;
-use super::filediff::{FileDiff, between};
+use super::filediff::{Contents, FileDiff, between, count_cell};
 use super::receipt::first_seen_name;
 use super::state::save::SESSION_VARIABLE;
 use super::unreadable;
@@ -269,7 +269,7 @@ fn report_json(
         point: before.point.map(answers::Id::new),
         session: session.0.clone(),
         exit_code: code,
-        changes: diff_answer(store, &diffs)?,
+        changes: diff_answer(&diffs, Contents::of(store))?,
         not_captured: answers::not_captured(&before.not_captured),
         first_seen: answers::first_seen(&first_seen::of_changes(&histories)),
         unreadable: answers::unreadable(&after.unreadable),
@@ -299,7 +299,7 @@ fn report(
     let mut table = Table::new(2, [Overflow::Start(12), Overflow::End(10), Overflow::Nothing]);
     for diff in diffs.iter().take(MOST) {
         let (path, what) = (Cell::plain(name(&diff.path)), Cell::new(HINT, diff.what()));
-        table.rows.push([path, what, diff.counts(store)?]);
+        table.rows.push([path, what, count_cell(diff, store)?]);
     }
     table.print_within(width_of(io::stderr()), &mut err)?;
     if diffs.len() > MOST {

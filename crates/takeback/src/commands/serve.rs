@@ -7,6 +7,7 @@ mod checkpoints;
 mod events;
 mod fault;
 mod file_checkpoints;
+mod history;
 mod methods;
 mod points;
 mod idle_work;

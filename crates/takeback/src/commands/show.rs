@@ -1,26 +1,28 @@
 //! `show`: one point and the changes after it, with their authors.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use anstyle::Style;
 use takeback_core::Workspace;
-use takeback_core::exchange::{is_detour, same_timeline};
-use takeback_core::history::{PathHistory, by_path, settle};
+use takeback_core::exchange::is_detour;
+use takeback_core::history::{
+    Comparison, Contents, FileDiff, Lines, PathHistory, by_path, changes_until, next_point, spans,
+};
 use takeback_core::record::describe;
 use takeback_store::{
-    Author, CallKind, Change, Entry, Evidence, Point, PointBasis, PointKind, PointQuery, Seq,
-    StoreError, Turn,
+    Author, Call, CallKind, Change, Entry, Evidence, Point, PointBasis, PointKind, StoreError,
+    Turn, WorkPath,
 };
 
-use super::filediff::FileDiff;
-use super::log::{point_answer, title, unreadable_at};
+use super::log::{git_state, point_answer, title};
+use super::patch::print_all;
 use crate::answers;
 use crate::args::{Options, ShowArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::point::find_in;
-use crate::screen::{HEADING, HINT, NAME, Screen, name, plain, width, wrap};
+use crate::screen::{HEADING, HINT, NAME, Reader, Screen, count, name, plain, width, wrap};
 use crate::session_name::SessionNames;
 use crate::table::{Cell, Overflow, Table};
 use crate::time::{ago, clock, now};
@@ -33,7 +35,7 @@ pub(crate) fn show(
     let place = place::open_caught_up(options, Store::MustExist)?;
     let store = &*place.workspace.store;
     let time = now();
-    let PointDetails { point, changes, answer } = details(&place.workspace, &args.point)?;
+    let PointDetails { point, mut changes, answer } = details(&place.workspace, &args.point)?;
     if screen.json {
         screen.json(&answer)?;
         return Ok(0);
@@ -53,7 +55,7 @@ pub(crate) fn show(
     for message in &point.message_ids {
         detail(out, "message", PLAIN, &plain(message))?;
     }
-    if let Some(prompt) = answer.prompt.filter(|prompt| *prompt != point.description) {
+    if let Some(prompt) = answer.prompt.as_ref().filter(|prompt| **prompt != point.description) {
         for (at, line) in prompt.lines().enumerate() {
             detail(out, if at == 0 { "prompt" } else { "" }, PLAIN, &plain(line))?;
         }
@@ -70,13 +72,23 @@ pub(crate) fn show(
         };
         detail(out, "known", PLAIN, vouched)?;
     }
+    if let Some(git) = &answer.point.git_moved {
+        let branch = git.branch.as_deref().unwrap_or("detached");
+        let head = git.head.as_deref().map_or("no commit", |head| head.get(..12).unwrap_or(head));
+        let moved = format!("{} {} at the next point", plain(branch), plain(head));
+        detail(out, "", HINT, &moved)?;
+    }
     writeln!(out)?;
     let names = SessionNames::of(&store.sessions()?);
-    let mut histories = by_path(changes);
+    print_calls(&answer.calls, out)?;
+    let mut histories = by_path(std::mem::take(&mut changes));
     histories.iter_mut().for_each(skip_first_sight);
     histories.retain(|history| !is_detour(history));
     if histories.is_empty() {
         writeln!(out, "{HINT}Nothing changed after it.{HINT:#}")?;
+    }
+    if args.patch {
+        return print_patches(&histories, &names, store, screen);
     }
     let mut table = Table::new(2, [Overflow::Start(12), Overflow::End(10), Overflow::End(10)]);
     for history in histories {
@@ -85,9 +97,6 @@ pub(crate) fn show(
             before: history.at_start().clone(),
             after: history.at_end().clone(),
         };
-        let changed = history.changes.iter().filter(|change| change.before != Entry::Unknown);
-        let mut authors: Vec<String> = changed.map(|change| author(change, &names)).collect();
-        authors.dedup();
         let what = match &diff.before {
             Entry::Unknown => "first seen".to_owned(),
             _ => diff.what(),
@@ -95,11 +104,83 @@ pub(crate) fn show(
         table.rows.push([
             Cell::plain(name(&diff.path)),
             Cell::new(HINT, what),
-            Cell::plain(authors.join(", then ")),
+            Cell::plain(authors(&history, &names, store)?),
         ]);
     }
     table.print(out)?;
     Ok(0)
+}
+
+/// The calls of the turn, with the commands of shell calls.
+fn print_calls(calls: &[answers::Call], out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new(2, [Overflow::Nothing, Overflow::End(8), Overflow::End(20)]);
+    for call in calls {
+        let Some(number) = call.number else { continue };
+        let what = match (&call.command, call.files) {
+            (Some(command), _) => plain(command),
+            (None, 0) => "changed nothing".to_owned(),
+            (None, files) => count(files, "file"),
+        };
+        let style = if call.files == 0 { HINT } else { PLAIN };
+        table.rows.push([
+            Cell::new(HINT, format!(".{number}")),
+            Cell::new(style, plain(&call.tool)),
+            Cell::new(style, what),
+        ]);
+    }
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    table.print(out)?;
+    writeln!(out)
+}
+
+/// Who changed a file, one after the other, and how much.
+fn authors(
+    history: &PathHistory,
+    names: &SessionNames,
+    store: &dyn takeback_store::Store,
+) -> Result<String, CommandError> {
+    let mut authors = Vec::new();
+    for (author, span) in spans(&history.changes, |change| author(change, names)) {
+        if span.before == Entry::Unknown {
+            continue;
+        }
+        let lines = match span.compare(store)? {
+            Comparison::Lines(Lines { insertions, deletions }) if !span.is_folder() => {
+                let part =
+                    |sign, n: usize| if n > 0 { format!(" {sign}{n}") } else { String::new() };
+                part('+', insertions) + &part('-', deletions)
+            }
+            _ => String::new(),
+        };
+        authors.push(author + &lines);
+    }
+    Ok(authors.join(", then "))
+}
+
+/// The patch, split by author. As a program reads it, the parts of a file follow each other.
+fn print_patches(
+    histories: &[PathHistory],
+    names: &SessionNames,
+    store: &dyn takeback_store::Store,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut damaged = 0;
+    for history in histories {
+        for (author, span) in spans(&history.changes, |change| author(change, names)) {
+            if span.before == Entry::Unknown || span.before == span.after {
+                continue;
+            }
+            let mark = if screen.reader() == Reader::Program { "# " } else { "" };
+            writeln!(screen.out, "{mark}{HINT}{author}{HINT:#}")?;
+            damaged += print_all(&[span], Contents::of(store), screen)?;
+            if mark.is_empty() {
+                writeln!(screen.out)?;
+            }
+        }
+    }
+    Ok(super::diff::exit_code(damaged))
 }
 
 /// A path outside the workspace is first read when a call names it. Its earlier contents are unknown, so that
@@ -113,6 +194,7 @@ fn skip_first_sight(history: &mut PathHistory) {
 /// A point and the changes between it and the next one.
 pub(crate) struct PointDetails {
     point: Point,
+    /// With the authors known now.
     changes: Vec<Change>,
     pub(crate) answer: answers::ShowAnswer,
 }
@@ -120,69 +202,62 @@ pub(crate) struct PointDetails {
 pub(crate) fn details(workspace: &Workspace, name: &str) -> Result<PointDetails, CommandError> {
     let store = &*workspace.store;
     let point = find_in(store, name)?;
-    let next = next_of(store, &point)?;
-    let mut changes = store.changes_after(point.seq)?;
-    let unreadable = unreadable_at(&changes, &store.unreadable()?, point.seq);
-    changes.retain(|change| next.is_none_or(|next| change.seq <= next));
-    settle(store, &mut changes)?;
-    let answer = point_answer(store, &point, &changes, &workspace.states.points()?)?;
+    let changes = changes_until(store, &point, next_point(store, &point)?.as_ref())?;
     let answer = answers::ShowAnswer {
-        point: answers::Point { unreadable, ..answer },
+        point: point_answer(workspace, point.clone())?,
         prompt: whole_prompt(store, &point, &changes)?,
-        git: point.git.clone().map(|git| answers::GitState { head: git.head, branch: git.branch }),
+        git: point.git.clone().map(git_state),
         changes: changes.iter().map(answers::change).collect(),
-        calls: calls_of(store, &changes)?,
+        calls: calls_of(store, &point, &changes)?,
     };
     Ok(PointDetails { point, changes, answer })
 }
 
-/// The position of the next point of the same session, if there is one.
-fn next_of(store: &dyn takeback_store::Store, point: &Point) -> Result<Option<Seq>, StoreError> {
-    let mut most = 16;
-    loop {
-        let later = store.find_points(PointQuery::From { seq: point.seq, most })?;
-        let all = later.len() < most;
-        let next = later
-            .iter()
-            .filter(|other| other.kind != PointKind::Safety && other.id != point.id)
-            .filter(|other| same_timeline(point, other))
-            .find(|other| other.created_at > point.created_at)
-            .map(|other| other.seq);
-        if next.is_some() || all {
-            return Ok(next);
-        }
-        most *= 4;
-    }
-}
-
-/// The calls that the authors of changes name.
+/// The calls of the point's turn in order, numbered; then the other calls that the authors of the changes
+/// name.
 fn calls_of(
-    store: &dyn takeback_store::Store,
-    changes: &[Change],
-) -> Result<Vec<answers::Call>, StoreError> {
-    let mut seen = HashSet::new();
-    let mut calls = Vec::new();
-    for change in changes {
-        let Author::Agent { session, call, tool, .. } = &change.author else { continue };
-        if !seen.insert((session, call)) {
-            continue;
-        }
-        let command = store.call(session, call)?.and_then(|call| match call.kind {
-            CallKind::Shell { command, .. } => command,
-            CallKind::Edit { .. } => None,
-        });
-        let (session, id) = (session.0.clone(), call.0.clone());
-        calls.push(answers::Call { session, id, tool: tool.clone(), command });
-    }
-    Ok(calls)
-}
-
-/// The full prompt of a point; the point itself has only its beginning.
-fn whole_prompt(
     store: &dyn takeback_store::Store,
     point: &Point,
     changes: &[Change],
-) -> Result<Option<String>, StoreError> {
+) -> Result<Vec<answers::Call>, StoreError> {
+    let mut calls: Vec<(Option<usize>, Call)> = Vec::new();
+    if let Some(turn) = turn_of(store, point, changes)? {
+        let of_turn = store.calls_since(turn.opened_at)?.into_iter();
+        let of_turn = of_turn.filter(|call| call.turn == turn.id);
+        calls.extend((1..).map(Some).zip(of_turn));
+    }
+    for change in changes {
+        let Author::Agent { session, call, .. } = &change.author else { continue };
+        if calls.iter().any(|(_, one)| (&one.session, &one.id) == (session, call)) {
+            continue;
+        }
+        calls.extend(store.call(session, call)?.map(|call| (None, call)));
+    }
+    let answer = |(number, call): (Option<usize>, Call)| {
+        let is_its = |change: &&Change| matches!(&change.author, Author::Agent { session, call: id, .. } if (session, id) == (&call.session, &call.id));
+        let files: BTreeSet<&WorkPath> =
+            changes.iter().filter(is_its).map(|change| &change.path).collect();
+        answers::Call {
+            session: call.session.0,
+            id: call.id.0,
+            tool: call.tool,
+            command: match call.kind {
+                CallKind::Shell { command, .. } => command,
+                CallKind::Edit { .. } => None,
+            },
+            number,
+            files: files.len(),
+        }
+    };
+    Ok(calls.into_iter().map(answer).collect())
+}
+
+/// The turn of a prompt's point.
+fn turn_of(
+    store: &dyn takeback_store::Store,
+    point: &Point,
+    changes: &[Change],
+) -> Result<Option<Turn>, StoreError> {
     let Some(session) = point.session.as_ref().filter(|_| point.kind == PointKind::Prompt) else {
         return Ok(None);
     };
@@ -198,11 +273,19 @@ fn whole_prompt(
     let under_way = store.session(session)?.and_then(|session| session.open_turn);
     for turn in under_way.into_iter().chain(changed.take(1)) {
         if let Some(turn) = store.turn(turn)?.filter(of_point) {
-            return Ok(Some(turn.prompt.trim().to_owned()));
+            return Ok(Some(turn));
         }
     }
-    let turn = store.turns()?.into_iter().find(of_point);
-    Ok(turn.map(|turn| turn.prompt.trim().to_owned()))
+    Ok(store.turns()?.into_iter().find(of_point))
+}
+
+/// The full prompt of a point; the point itself has only its beginning.
+fn whole_prompt(
+    store: &dyn takeback_store::Store,
+    point: &Point,
+    changes: &[Change],
+) -> Result<Option<String>, StoreError> {
+    Ok(turn_of(store, point, changes)?.map(|turn| turn.prompt.trim().to_owned()))
 }
 
 pub(crate) const PLAIN: Style = Style::new();
@@ -222,7 +305,8 @@ pub(crate) fn detail(
     Ok(())
 }
 
-fn author(change: &Change, names: &SessionNames) -> String {
+/// Who made a change, and how that is known.
+pub(crate) fn author(change: &Change, names: &SessionNames) -> String {
     match &change.author {
         Author::Agent { session, tool, .. } => {
             let (session, tool) = (names.get(session), plain(tool));

@@ -78,17 +78,19 @@ fn a_second_import_says_which_label_is_taken() {
     Your files were not changed. `takeback rewind ID --exact` restores the files of a point.
     ");
     // Local points still come first, also when they are counted or named by message.
-    insta::assert_snapshot!(user.takeback(&["log"]).out, @r"
+    insta::assert_snapshot!(user.takeback(&["log"]).out, @"
     ID  just now  by hand (imported)  [done-2] done  –
     ID  just now  s (imported)        make it two    1 file +1 -1
     ID  just now  by hand             [done]         –
     ID  just now  s                   make it two    1 file +1 -1
     ");
-    insta::assert_snapshot!(user.takeback(&["show", "m1"]).out.lines().skip(3).collect::<Vec<_>>().join("\n"), @r"
+    insta::assert_snapshot!(user.takeback(&["show", "m1"]).out.lines().skip(3).collect::<Vec<_>>().join("\n"), @"
     session  s
     message  m1
 
-      a.txt  changed  s with Edit
+      .1  Edit  1 file
+
+      a.txt  changed  s with Edit +1 -1
     ");
     insta::assert_snapshot!(user.takeback(&["show", "done"]).out.lines().skip(3).collect::<Vec<_>>().join("\n"), @"Nothing changed after it.");
     insta::assert_snapshot!(user.takeback(&["show"]).out.lines().next().unwrap_or(""), @"[done]");

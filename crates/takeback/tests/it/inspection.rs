@@ -29,12 +29,12 @@ fn checkpoint_prints_the_point() {
 fn the_log_lists_points_newest_first() {
     let user = two_points();
     user.takeback(&["status"]);
-    insta::assert_snapshot!(user.takeback(&["log"]).out, @r"
-    ID  just now  by hand  [second]  1 file +1
-    ID  just now  by hand  [first]   2 files +1 -1
+    insta::assert_snapshot!(user.takeback(&["log"]).out, @"
+    ID  just now  by hand  [second]  you +1
+    ID  just now  by hand  [first]   you +1 -1
     ");
-    insta::assert_snapshot!(user.takeback(&["log", "-n", "1"]).out, @r"
-    ID  just now  by hand  [second]  1 file +1
+    insta::assert_snapshot!(user.takeback(&["log", "-n", "1"]).out, @"
+    ID  just now  by hand  [second]  you +1
     1 older; -n shows more
     ");
 }
@@ -121,8 +121,8 @@ fn a_point_is_shown_with_who_changed_what_after_it() {
     let user = two_points();
     let shown = user.takeback(&["show", "first"]).out;
     let changes = shown.split("\n\n").nth(1).expect("what was changed");
-    insta::assert_snapshot!(changes, @r"
-    a.txt  changed  you
+    insta::assert_snapshot!(changes, @"
+    a.txt  changed  you +1 -1
     bin    changed  you
     ");
 }
@@ -233,8 +233,9 @@ fn in_json_a_point_has_the_whole_prompt_and_the_commands() {
     assert_eq!(
         shown["calls"],
         json!([
-            {"session": "s", "id": "c", "tool": "Bash", "command": "make all && rm -rf b"},
-            {"session": "s", "id": "e", "tool": "Edit", "command": null},
+            {"session": "s", "id": "c", "tool": "Bash", "command": "make all && rm -rf b", "number": 1, "files": 2},
+            // The first `record` ended the turn when it ended.
+            {"session": "s", "id": "e", "tool": "Edit", "command": null, "number": null, "files": 1},
         ])
     );
     assert_eq!(user.json(&["show", "quiet"])["prompt"], format!("no {long}"));
@@ -261,7 +262,7 @@ fn a_prompt_that_was_cut_ends_in_dots_and_is_shown_whole() {
     user.record(&events);
     let shown = user.takeback(&["show", "long"]).out;
     let lines: Vec<&str> = shown.lines().filter(|line| !line.starts_with("made")).collect();
-    insta::assert_snapshot!(lines.join("\n"), @r"
+    insta::assert_snapshot!(lines.join("\n"), @"
     word word word word word word word word word word word word word word word word …
     point    LONG-ID
     session  s
@@ -271,7 +272,9 @@ fn a_prompt_that_was_cut_ends_in_dots_and_is_shown_whole() {
              
              last line
 
-      a  changed  s while Bash ran
+      .1  Bash  1 file
+
+      a  changed  s while Bash ran +1 -1
     ");
     assert!(!user.takeback(&["show", "short"]).out.contains("prompt"));
     assert!(user.takeback(&["rewind", "long", "--dry-run"]).out.contains("…”"));
@@ -298,9 +301,12 @@ fn a_file_outside_that_only_an_agent_touched_is_not_yours() {
     let shown = user.takeback(&["show", "m"]).out;
     let (_, table) = shown.split_once("\n\n").expect("a head, then a table");
     insta::assert_snapshot!(table, @"
-      FOLDER/new.txt      new         s with Edit
-      FOLDER/outside.txt  changed     s with Edit
-      FOLDER/unread.txt   first seen
+    .1  Edit  2 files
+    .2  Edit  changed nothing
+
+    FOLDER/new.txt      new         s with Edit +1
+    FOLDER/outside.txt  changed     s with Edit +1
+    FOLDER/unread.txt   first seen
     ");
 }
 

@@ -111,6 +111,8 @@ fn a_point() {
              a-long-name
     message  m\u{1b}1
 
+      .1  Ba\u{1b}[5m…  sed \u{1b}[1m\u{202…
+
       …/more/main.rs  changed  se\u{1b}[31m…
       …i-🦀👍🏽❤️.md  changed  se\u{1b}[31m…
       éeté.txt        changed  se\u{1b}[31m…
@@ -126,6 +128,8 @@ fn a_point() {
     point    LONG-ID
     session  se\u{1b}[31mssion\u{202e}-with-a-long-name
     message  m\u{1b}1
+
+      .1  Ba\u{1b}[5msh\u{202e}  sed \u{1b}[1m\u{202e} -i 's/two/2/' every-file-in-…
 
       …/it/does/not/fit/any/more/main.rs  changed  se\u{1b}[31mssion\u{202e}-with-a…
       emoji-🦀👍🏽❤️.md                   changed  se\u{1b}[31mssion\u{202e}-with-a…
@@ -143,15 +147,17 @@ fn a_point() {
     session  se\u{1b}[31mssion\u{202e}-with-a-long-name
     message  m\u{1b}1
 
-      a/very/long/path/that/goes/down/many/folders/until/it/does/not/fit/any/more/main.rs  changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran
-      emoji-🦀👍🏽❤️.md                                                                    changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran
-      éeté.txt                                                                             changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran
-      gpj\u{202e}exe.\u{200b}                                                              changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran
-      new-and-not-there-before.txt                                                         new      se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran
-      not-\xff\xfe-utf-8                                                                   changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran
-      plain.txt                                                                            changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran
-      steers-\u{1b}[31m-\n-\u{7}.txt                                                       changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran
-      日本語のフォルダ/とても長いファイル名の例です.txt                                    changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran
+      .1  Ba\u{1b}[5msh\u{202e}  sed \u{1b}[1m\u{202e} -i 's/two/2/' every-file-in-the-tree and-all-the-others.txt
+
+      a/very/long/path/that/goes/down/many/folders/until/it/does/not/fit/any/more/main.rs  changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran +2 -1
+      emoji-🦀👍🏽❤️.md                                                                    changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran +2 -1
+      éeté.txt                                                                             changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran +2 -1
+      gpj\u{202e}exe.\u{200b}                                                              changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran +2 -1
+      new-and-not-there-before.txt                                                         new      se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran +1
+      not-\xff\xfe-utf-8                                                                   changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran +2 -1
+      plain.txt                                                                            changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran +2 -1
+      steers-\u{1b}[31m-\n-\u{7}.txt                                                       changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran +2 -1
+      日本語のフォルダ/とても長いファイル名の例です.txt                                    changed  se\u{1b}[31mssion\u{202e}-with-a-long-name while Ba\u{1b}[5msh\u{202e} ran +2 -1
     ");
 }
 

@@ -88,9 +88,9 @@ fn each_group_is_taken_kept_or_marked() {
     );
     assert!(shown.contains("3 to delete · 2 to keep"), "it is previewed again: {shown}");
     assert_eq!(left(&user), ["notes!.txt", "watched.txt"]);
-    assert_eq!(author(&user, "made.txt"), "s (corrected by you)");
-    assert_eq!(author(&user, "no[t]es!.txt"), "s (corrected by you)");
-    assert_eq!(author(&user, "watched.txt"), "you (corrected by you)");
+    assert_eq!(author(&user, "made.txt"), "s (corrected by you) +1");
+    assert_eq!(author(&user, "no[t]es!.txt"), "s (corrected by you) +1");
+    assert_eq!(author(&user, "watched.txt"), "you (corrected by you) +1");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn enter_keeps_them_unclear() {
     let ran = rewind(&user, &[], "\rk\ry\r");
     assert_eq!(ran.code, 4, "{}", ran.shown());
     assert_eq!(left(&user), ["made.txt", "no[t]es!.txt", "notes!.txt", "watched.txt"]);
-    assert_eq!(author(&user, "made.txt"), "unclear: you, or s after Bash began");
+    assert_eq!(author(&user, "made.txt"), "unclear: you, or s after Bash began +1");
 }
 
 #[test]
@@ -108,8 +108,8 @@ fn nothing_is_remembered_before_it_is_confirmed() {
     let ran = rewind(&user, &[], "t\rm\rn\r");
     assert_eq!(ran.code, 5, "{}", ran.shown());
     assert_eq!(left(&user).len(), 5);
-    assert_eq!(author(&user, "made.txt"), "unclear: you, or s after Bash began");
-    assert_eq!(author(&user, "watched.txt"), "unclear: you, or s after Bash began");
+    assert_eq!(author(&user, "made.txt"), "unclear: you, or s after Bash began +1");
+    assert_eq!(author(&user, "watched.txt"), "unclear: you, or s after Bash began +1");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn an_answer_that_changes_no_file_is_remembered() {
     let ran = rewind(&user, &["--path", "made.txt"], "m\r");
     assert_eq!(ran.code, 5, "{}", ran.shown());
     assert!(ran.shown().contains("Your choice for these files is remembered."), "{}", ran.shown());
-    assert_eq!(author(&user, "made.txt"), "you (corrected by you)");
+    assert_eq!(author(&user, "made.txt"), "you (corrected by you) +1");
     let told = user.json(&["rewind", "m npm run dev", "--path", "made.txt", "--dry-run"]);
     assert_eq!(told["ambiguous"], json!([]), "it is not asked again");
 }
@@ -129,7 +129,7 @@ fn a_flag_that_changes_no_file_is_remembered_on_a_terminal_too() {
     let args = ["rewind", "m npm run dev", "--path", "made.txt", "--mine", "made.txt"];
     let ran = user.terminal(80, 70).run(&args, "", "");
     assert_eq!(ran.code, 5, "{}", ran.shown());
-    assert_eq!(author(&user, "made.txt"), "you (corrected by you)");
+    assert_eq!(author(&user, "made.txt"), "you (corrected by you) +1");
 }
 
 #[test]

@@ -227,7 +227,7 @@ impl Worker {
             }
             Job::Diff => self.diff().map_or_else(failed, JobResult::Diff),
             Job::Points => {
-                let args = LogArgs { limit: 20, session: None, all: false };
+                let args = LogArgs::newest(LogArgs::LIMIT);
                 message(self.command(|options, screen| log::log(options, &args, screen)))
             }
             Job::Status => message(self.command(status::status)),

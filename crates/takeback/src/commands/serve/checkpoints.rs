@@ -7,6 +7,7 @@ use takeback_ipc::{Fault, NamedParams, Outcome, Outlet};
 use super::client::{Client, result};
 use super::points::{RewindMode, rewind_to};
 use crate::args::{ApplyArgs, DiffArgs};
+use crate::commands::filediff::Contents;
 use crate::commands::{checkpoint, diff, rewind, verify};
 use crate::error::CommandError;
 use crate::place::{self, Store};
@@ -35,14 +36,15 @@ pub(super) fn differences(client: &mut Client, params: &NamedParams, _: &Outlet)
         to: params.optional("to")?,
         paths: params.or_default("paths")?,
         stat: false,
+        by: params.optional("by")?,
     };
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
-    let diffs = diff::differences(workspace, &at.options, &args)?;
-    let store = &*workspace.store;
-    let mut rows = diff::diff_answer(store, &diffs)?;
+    let part = diff::differences(workspace, &at.options, &args)?;
+    let contents = Contents { store: &*workspace.store, made: &part.made };
+    let mut rows = diff::diff_answer(&part.diffs, contents)?;
     if let Some(most) = params.optional("patchBytes")? {
-        diff::add_patches(&mut rows, &diffs, store, most)?;
+        diff::add_patches(&mut rows, &part.diffs, contents, most)?;
     }
     result(&rows)
 }

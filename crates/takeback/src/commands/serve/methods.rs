@@ -3,7 +3,9 @@
 use takeback_ipc::{NamedParams, Outcome, Outlet, Params};
 
 use super::client::Client;
-use super::{checkpoints, events, file_checkpoints, points, server, sessions, states, watch};
+use super::{
+    checkpoints, events, file_checkpoints, history, points, server, sessions, states, watch,
+};
 
 pub(super) struct Method {
     pub(super) name: &'static str,
@@ -54,13 +56,35 @@ pub(super) const METHODS: &[Method] = &[
     ),
     named(
         "checkpoint:diff",
-        &["from", "to", "paths", "workspace", "patchBytes"],
+        &["from", "to", "paths", "workspace", "patchBytes", "by"],
         checkpoints::differences,
     ),
+    named("history:blame", &["path", "lines", "workspace"], history::blame),
+    named("history:why", &["line", "workspace"], history::why),
+    named("history:path", &["path", "limit", "workspace"], history::path),
+    named("history:cat", &["file", "workspace"], history::file),
+    named("history:stats", &["range", "since", "workspace"], history::counts),
     named("checkpoint:undo", doing!("exact"), checkpoints::undo),
     named("checkpoint:redo", doing!("exact"), checkpoints::redo),
     named("checkpoint:verify", &["workspace"], checkpoints::verify),
-    named("point:list", &["limit", "session", "all", "workspace"], points::list),
+    named(
+        "point:list",
+        &[
+            "limit",
+            "session",
+            "all",
+            "workspace",
+            "paths",
+            "ops",
+            "by",
+            "since",
+            "until",
+            "grep",
+            "text",
+            "tool",
+        ],
+        points::list,
+    ),
     named("point:show", &["point", "workspace"], points::show),
     named(
         "point:rewind",

@@ -1,10 +1,10 @@
 //! `point:*`: points by any of their names.
 
+use takeback_core::history;
 use takeback_ipc::{Fault, NamedParams, Outcome, Outlet};
 
 use super::checkpoints::apply_args;
 use super::client::{Client, result};
-use crate::answers::LogAnswer;
 use crate::args::{Ambiguous, ApplyArgs, LogArgs, RewindArgs};
 use crate::commands::cleanup::enforce_point_cap;
 use crate::commands::{log, rewind, show};
@@ -13,15 +13,26 @@ use crate::place::Store;
 use crate::point::find;
 
 pub(super) fn list(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    let limit = params.optional("limit")?.unwrap_or(LogArgs::LIMIT);
     let args = LogArgs {
-        limit: params.optional("limit")?.unwrap_or(LogArgs::LIMIT),
         session: params.optional("session")?,
         all: params.or_default("all")?,
+        paths: params.or_default("paths")?,
+        ops: params.or_default("ops")?,
+        by: params.optional("by")?,
+        since: params.optional("since")?,
+        until: params.optional("until")?,
+        grep: params.optional("grep")?,
+        text: params.optional("text")?,
+        tool: params.optional("tool")?,
+        ..LogArgs::newest(limit)
     };
     let at = client.at(params, Store::MustExist)?;
     enforce_point_cap(&mut at.handle.place);
-    let listed = log::list(&at.handle.place.workspace, &args)?;
-    result(&listed.points.into_iter().map(|(_, answer)| answer).collect::<LogAnswer>())
+    let workspace = &at.handle.place.workspace;
+    let query = log::query(workspace, &at.options, &args)?;
+    let rows = history::log(&*workspace.store, &query).map_err(CommandError::from)?;
+    result(&log::list(workspace, rows)?)
 }
 
 pub(super) fn show(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {

@@ -7,7 +7,6 @@ use takeback_store::PointKind;
 use super::client::{Client, result};
 use super::methods::METHODS;
 use crate::answers::{self, ServerInfo, ServerLimits, ServerStatus, WatchState};
-use crate::args::LogArgs;
 use crate::commands::log;
 use crate::error::CommandError;
 use crate::place::{Place, Store};
@@ -48,8 +47,7 @@ pub(super) fn status(client: &mut Client, params: &NamedParams, _: &Outlet) -> O
 
 fn status_of(place: &Place) -> Result<ServerStatus, CommandError> {
     let store = &*place.workspace.store;
-    let newest = LogArgs { limit: 1, session: None, all: false };
-    let newest = log::list(&place.workspace, &newest)?.points;
+    let newest = log::newest_point(&place.workspace)?;
     let (points, sessions) = (store.points()?, store.sessions()?);
     Ok(ServerStatus {
         root: answers::place(place.workspace.root.path()),
@@ -59,7 +57,7 @@ fn status_of(place: &Place) -> Result<ServerStatus, CommandError> {
         sessions: sessions.len(),
         open_turns: sessions.iter().filter(|one| one.open_turn.is_some()).count(),
         open_calls: store.live_calls()?.len(),
-        point: newest.into_iter().next().map(|(_, answer)| answer),
+        point: newest,
         watch: place.workspace.watched.as_deref().map(watch_state),
     })
 }

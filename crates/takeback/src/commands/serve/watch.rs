@@ -119,11 +119,10 @@ impl WatchedWorkspace {
             return Ok(Vec::new());
         }
         let points = store.points()?;
-        let with_state = place.workspace.states.points()?;
         let mut new = Vec::new();
         for point in points.iter().filter(|point| !self.known.contains(&point.id)) {
             if self.selection == PointSelection::All || point.kind != PointKind::Safety {
-                new.push(point_answer(store, point, &[], &with_state)?);
+                new.push(point_answer(&place.workspace, point.clone())?);
             }
         }
         self.known = points.iter().map(|point| point.id).collect();

@@ -1,4 +1,4 @@
-//! The branch and commit of the user's repository, read from its files without changing them.
+//! The checked out branch and commit, read from the repository's files.
 
 use std::path::{Path, PathBuf};
 

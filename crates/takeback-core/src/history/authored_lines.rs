@@ -1,0 +1,323 @@
+//! Who wrote each line of a file, from everything that knows it: the log, then notes and traces that other
+//! tools left, then git. What none of them knows is unknown.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use takeback_store::{
+    Author, Call, Change, Evidence, Point, PointFilter, PointKind, PointQuery, SessionId, Store,
+    StoreError, Timestamp, Turn, WorkPath,
+};
+
+use super::blame::{BlameError, BlamedLine, LineOrigin, blame};
+use super::commit_lines::ask_git;
+use crate::attribution::{AgentTrace, AiNote, NotedAuthor};
+use crate::git::{Commit, CommitLine, GitError, Repository};
+use crate::workspace::Workspace;
+
+/// The notes of git-ai.
+const AI_NOTES: &str = "refs/notes/ai";
+/// Where Agent Trace records are kept: as notes, and as a file at the top of the repository.
+const TRACE_NOTES: &str = "refs/notes/agent-trace";
+const TRACE_FILE: &str = ".agent-trace/traces.jsonl";
+/// A larger file of records is not read.
+const MOST_TRACES: u64 = 64 << 20;
+
+/// The lines of a file with their writers.
+#[derive(Debug, Clone)]
+pub struct AuthoredFile {
+    /// In order.
+    pub lines: Vec<AuthoredLine>,
+    /// What could not be read.
+    pub problems: Vec<String>,
+}
+
+/// One line.
+#[derive(Debug, Clone)]
+pub struct AuthoredLine {
+    /// Its bytes, with its end.
+    pub text: Vec<u8>,
+    /// Who wrote it. Lines of one change, or of one commit, share this.
+    pub writer: Arc<LineWriter>,
+    /// The line's number, from 0, after the change that wrote it, if the log has that change.
+    pub number_then: Option<usize>,
+}
+
+/// Who wrote a line, and how that is known.
+#[derive(Debug, Clone, Default)]
+pub struct LineWriter {
+    /// Who.
+    pub author: LineAuthor,
+    /// What says so.
+    pub source: LineSource,
+    /// How the agent is known to be the author; also of one that only may be.
+    pub evidence: Option<Evidence>,
+    /// The session.
+    pub session: Option<SessionId>,
+    /// The agent's name.
+    pub agent: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// The turn.
+    pub turn: Option<Turn>,
+    /// The point of the prompt.
+    pub point: Option<Point>,
+    /// The tool call.
+    pub call: Option<Call>,
+    /// When the line was written.
+    pub at: Option<Timestamp>,
+    /// The change that wrote it, with the author known now.
+    pub change: Option<Change>,
+    /// The commit that it came from.
+    pub commit: Option<Arc<Commit>>,
+    /// The person's name, where it is not you.
+    pub name: Option<String>,
+}
+
+/// Who wrote a line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LineAuthor {
+    /// An agent.
+    Agent,
+    /// You.
+    You,
+    /// The author of a commit, or a person named by another tool.
+    Other,
+    /// The line is older than the log, and nothing else names its author.
+    Before,
+    /// The evidence does not tell.
+    #[default]
+    Unknown,
+}
+
+/// What names a line's author.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LineSource {
+    /// Takeback's log.
+    #[default]
+    Log,
+    /// A commit's author.
+    Git,
+    /// A note that git-ai or `takeback notes` left on the commit.
+    Note,
+    /// An Agent Trace record.
+    Trace,
+}
+
+/// The lines of a path's newest entry in the log, with their writers.
+pub fn authored_lines(workspace: &Workspace, path: &WorkPath) -> Result<AuthoredFile, BlameError> {
+    let mut blame = blame(&*workspace.store, path)?;
+    ask_git(&mut blame, workspace)?;
+    let records = ForeignRecords::read(workspace, path, &blame.lines);
+    let mut problems: Vec<String> = blame.git_problem.into_iter().collect();
+    problems.extend(records.problems.iter().cloned());
+    let mut writers = Writers { store: &*workspace.store, known: HashMap::new() };
+    let mut lines = Vec::new();
+    for BlamedLine { text, origin, commit } in blame.lines {
+        let noted = commit.as_ref().and_then(|line| records.author_of(line));
+        let change = origin.change().and_then(|seq| blame.changes.get(&seq));
+        let writer = writers.writer(origin, change, commit, noted)?;
+        let number_then = match origin {
+            LineOrigin::Change { line, .. } => Some(line as usize),
+            LineOrigin::Before { .. } | LineOrigin::Unknown { .. } => None,
+        };
+        lines.push(AuthoredLine { text, writer, number_then });
+    }
+    Ok(AuthoredFile { lines, problems })
+}
+
+/// Which writers there are, each made once.
+struct Writers<'a> {
+    store: &'a dyn Store,
+    known: HashMap<WriterKey, Arc<LineWriter>>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct WriterKey {
+    /// `None`: not from a change, and whether it is older than the log.
+    change: Result<takeback_store::Seq, bool>,
+    commit: Option<String>,
+    noted: Option<NotedAuthor>,
+}
+
+impl Writers<'_> {
+    fn writer(
+        &mut self,
+        origin: LineOrigin,
+        change: Option<&Change>,
+        commit: Option<CommitLine>,
+        noted: Option<(LineSource, NotedAuthor)>,
+    ) -> Result<Arc<LineWriter>, StoreError> {
+        let is_older = matches!(origin, LineOrigin::Before { .. });
+        let key = WriterKey {
+            change: change.map(|change| change.seq).ok_or(is_older),
+            commit: commit.as_ref().map(|line| line.commit.id.clone()),
+            noted: noted.as_ref().map(|(_, author)| author.clone()),
+        };
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let writer = match (commit, change) {
+            (Some(line), _) => from_commit(line.commit, noted),
+            (None, Some(change)) => from_change(self.store, change)?,
+            (None, None) => LineWriter {
+                author: if is_older { LineAuthor::Before } else { LineAuthor::Unknown },
+                ..LineWriter::default()
+            },
+        };
+        Ok(self.known.entry(key).or_insert(Arc::new(writer)).clone())
+    }
+}
+
+fn from_commit(commit: Arc<Commit>, noted: Option<(LineSource, NotedAuthor)>) -> LineWriter {
+    let writer = LineWriter {
+        at: Some(Timestamp(commit.authored_at.saturating_mul(1000))),
+        commit: Some(commit.clone()),
+        ..LineWriter::default()
+    };
+    match noted {
+        Some((source, NotedAuthor::Agent { tool, conversation, model })) => LineWriter {
+            author: LineAuthor::Agent,
+            source,
+            session: conversation.map(SessionId),
+            agent: tool,
+            model,
+            ..writer
+        },
+        Some((source, NotedAuthor::Person { name })) => {
+            let name = name.or(Some(commit.name.clone()));
+            LineWriter { author: LineAuthor::Other, source, name, ..writer }
+        }
+        None => LineWriter {
+            author: LineAuthor::Other,
+            source: LineSource::Git,
+            name: Some(commit.name.clone()),
+            ..writer
+        },
+    }
+}
+
+fn from_change(store: &dyn Store, change: &Change) -> Result<LineWriter, StoreError> {
+    let writer = LineWriter {
+        at: Some(change.changed_at.unwrap_or(change.time)),
+        change: Some(change.clone()),
+        ..LineWriter::default()
+    };
+    let (session, turn, call) = match &change.author {
+        Author::Human => return Ok(LineWriter { author: LineAuthor::You, ..writer }),
+        // Whose session it was is gone; that it was one is not.
+        Author::Deleted => return Ok(LineWriter { author: LineAuthor::Agent, ..writer }),
+        Author::Ambiguous { .. } | Author::Rewind { .. } | Author::Import => return Ok(writer),
+        Author::Agent { session, turn, call, .. } => (session, *turn, call),
+    };
+    let is_open = change.evidence == Evidence::OpenWindow;
+    let record = store.session(session)?;
+    let agent = match &record {
+        Some(record) if record.agent.is_some() => record.agent.clone(),
+        Some(record) => match record.whole() {
+            Some(whole) => store.session(whole)?.and_then(|whole| whole.agent),
+            None => None,
+        },
+        None => None,
+    };
+    let turn = store.turn(turn)?;
+    let point = turn.as_ref().map(|turn| point_of(store, turn, change)).transpose()?.flatten();
+    Ok(LineWriter {
+        author: if is_open { LineAuthor::Unknown } else { LineAuthor::Agent },
+        evidence: Some(change.evidence),
+        session: Some(session.clone()),
+        agent,
+        call: store.call(session, call)?,
+        turn,
+        point,
+        ..writer
+    })
+}
+
+/// The point of the turn in which a change was made.
+fn point_of(store: &dyn Store, turn: &Turn, change: &Change) -> Result<Option<Point>, StoreError> {
+    let mut most = 8;
+    loop {
+        let filter = PointFilter::WithoutSafety;
+        let earlier = store.find_points(PointQuery::Before { seq: change.seq, filter, most })?;
+        let is_all = earlier.len() < most;
+        let found = earlier.into_iter().find(|point| {
+            point.kind == PointKind::Prompt
+                && point.session.as_ref() == Some(&turn.session)
+                && point.created_at == turn.opened_at
+        });
+        if found.is_some() || is_all {
+            return Ok(found);
+        }
+        most *= 8;
+    }
+}
+
+/// What other tools say about the commits of some lines.
+#[derive(Default)]
+struct ForeignRecords {
+    notes: HashMap<String, AiNote>,
+    traces: Vec<AgentTrace>,
+    problems: Vec<String>,
+}
+
+impl ForeignRecords {
+    fn read(workspace: &Workspace, path: &WorkPath, lines: &[BlamedLine]) -> Self {
+        let mut records = Self::default();
+        let commits: HashSet<&str> = lines
+            .iter()
+            .filter_map(|line| Some(line.commit.as_ref()?.commit.id.as_str()))
+            .collect();
+        let file = workspace.absolute(path);
+        let Some(repository) = file.parent().and_then(Repository::around) else { return records };
+        if commits.is_empty() {
+            return records;
+        }
+        let mut commits: Vec<String> = commits.into_iter().map(str::to_owned).collect();
+        commits.sort();
+        if let Err(error) = records.read_notes(&repository, &commits) {
+            records.problems.push(error.to_string());
+        }
+        records
+    }
+
+    fn read_notes(&mut self, repository: &Repository, commits: &[String]) -> Result<(), GitError> {
+        let notes = repository.notes(AI_NOTES, commits)?;
+        for (commit, note) in commits.iter().zip(notes) {
+            match note.map(|note| AiNote::parse(&note)) {
+                Some(Ok(note)) => drop(self.notes.insert(commit.clone(), note)),
+                Some(Err(error)) => {
+                    let short = commit.get(..12).unwrap_or(commit);
+                    self.problems
+                        .push(format!("the note on commit {short} cannot be read: {error}"));
+                }
+                None => {}
+            }
+        }
+        let file = repository.top().join(TRACE_FILE);
+        let is_readable =
+            file.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MOST_TRACES);
+        let in_file =
+            if is_readable { std::fs::read(&file).unwrap_or_default() } else { Vec::new() };
+        let in_notes = repository.notes(TRACE_NOTES, commits)?.into_iter().flatten();
+        for text in in_notes.chain([in_file]) {
+            let (records, unreadable) = AgentTrace::parse_all(&text);
+            self.traces.extend(records);
+            if unreadable > 0 {
+                self.problems.push(format!("{unreadable} Agent Trace records cannot be read"));
+            }
+        }
+        Ok(())
+    }
+
+    fn author_of(&self, line: &CommitLine) -> Option<(LineSource, NotedAuthor)> {
+        let (path, number) = (&line.path, line.line + 1);
+        let note = self.notes.get(&line.commit.id);
+        if let Some(author) = note.and_then(|note| note.author_of(path, number)) {
+            return Some((LineSource::Note, author.clone()));
+        }
+        let traces = self.traces.iter().rev().filter(|trace| trace.is_of(&line.commit.id));
+        let author = traces.filter_map(|trace| trace.author_of(path, number)).next();
+        author.map(|author| (LineSource::Trace, author))
+    }
+}

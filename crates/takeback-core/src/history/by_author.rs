@@ -1,0 +1,91 @@
+//! One author's part of what differs between two positions of the log.
+//!
+//! The others' changes are taken out of the later state, as a rewind would, so the result applies to the
+//! earlier one. What was taken back meanwhile is in no part.
+
+use std::collections::HashSet;
+
+use takeback_store::{Author, Change, Entry, PackedBlob, Seq, Store, StoreError};
+
+use super::file_diff::FileDiff;
+use super::tally::spans;
+use super::{PathHistory, by_path};
+use crate::rewind::merge::without;
+
+/// One author's part of a range.
+#[derive(Debug, Default)]
+pub struct AuthorDiff {
+    /// What the author changed, by path. A path in `overlapping` has one entry for each of the author's
+    /// changes.
+    pub diffs: Vec<FileDiff>,
+    /// Contents that are not in the store: texts without the others' changes.
+    pub made: Vec<PackedBlob>,
+    /// The paths of which the author's part cannot be told apart.
+    pub overlapping: Vec<takeback_store::WorkPath>,
+}
+
+/// What is whose in a path's changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Author,
+    Others,
+    /// A rewind with what it took back, and first sightings.
+    Neutral,
+}
+
+/// The part of `changes` (oldest first, with the authors known now) that `is_theirs`. `cancelled`: as of
+/// [`cancelled`](super::cancelled).
+pub fn changes_by(
+    store: &dyn Store,
+    changes: Vec<Change>,
+    cancelled: &HashSet<Seq>,
+    is_theirs: impl Fn(&Change) -> bool,
+) -> Result<AuthorDiff, StoreError> {
+    let mut part = AuthorDiff::default();
+    for history in by_path(changes) {
+        let whose = |change: &Change| match change {
+            _ if cancelled.contains(&change.seq) => Part::Neutral,
+            change if change.before == Entry::Unknown => Part::Neutral,
+            change if matches!(change.author, Author::Rewind { .. }) => {
+                // What an earlier rewind took back, from before the range, is the rewind's alone.
+                let own = history.changes.iter().any(|other| change.cancels.contains(&other.seq));
+                if own { Part::Neutral } else { Part::Others }
+            }
+            change if is_theirs(change) => Part::Author,
+            _ => Part::Others,
+        };
+        let spans = spans(&history.changes, whose);
+        add(store, &history, &spans, &mut part)?;
+    }
+    Ok(part)
+}
+
+fn add(
+    store: &dyn Store,
+    history: &PathHistory,
+    spans: &[(Part, FileDiff)],
+    part: &mut AuthorDiff,
+) -> Result<(), StoreError> {
+    let of =
+        |wanted: Part| spans.iter().filter(move |(part, _)| *part == wanted).map(|(_, diff)| diff);
+    if of(Part::Author).next().is_none() {
+        return Ok(());
+    }
+    let others = of(Part::Others).map(|diff| (&diff.before, &diff.after));
+    let (before, end) = (history.at_start(), history.at_end());
+    // An edit may follow a first sighting in one range.
+    let before = match before {
+        Entry::Unknown => history.changes.get(1).map_or(before, |change| &change.before),
+        before => before,
+    };
+    if let Some(after) = without(store, others, end, &mut part.made)? {
+        if after != *before {
+            let (before, path) = (before.clone(), history.path.clone());
+            part.diffs.push(FileDiff { path, before, after });
+        }
+        return Ok(());
+    }
+    part.overlapping.push(history.path.clone());
+    part.diffs.extend(of(Part::Author).filter(|diff| diff.before != diff.after).cloned());
+    Ok(())
+}

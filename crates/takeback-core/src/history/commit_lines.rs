@@ -1,0 +1,307 @@
+//! The commits that lines came from: those that the log does not explain, and those that git brought in.
+//!
+//! A line that is older than the log, or follows a gap in it, has the commit that git names, if the file was
+//! committed then.
+//!
+//! A change that no call named may be git's work: a merge, a pull, a checkout writes lines that a commit had
+//! before. Such a line keeps its commit. The evidence is the contents and the time: the commit was made
+//! before the file was written, and has the line. A commit that was made later has the line from the change.
+//! A rebase makes a commit anew; then the commit that it was made from, with the same author at the same
+//! time, must be older.
+
+use std::collections::hash_map::Entry as Slot;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use takeback_store::{
+    Author, Change, Digest, Evidence, PointFilter, PointQuery, Seq, Store, StoreError, Timestamp,
+    WorkPath,
+};
+
+use super::blame::{Blame, LineOrigin};
+use super::lines::{has_words, split_lines};
+use crate::diff::diff;
+use crate::git::{CommitLine, GitError, PathVersion, Repository};
+use crate::workspace::Workspace;
+
+/// Older versions that a change is compared with if its result was never committed.
+const VERSIONS_COMPARED: usize = 10;
+
+/// Asks git about the lines of a blame that need it, and notes the commits in them. Without a repository
+/// nothing happens; what git could not answer is noted in the blame.
+pub fn ask_git(blame: &mut Blame, workspace: &Workspace) -> Result<(), StoreError> {
+    let store = &*workspace.store;
+    let mut repositories: HashMap<WorkPath, Option<Repository>> = HashMap::new();
+    for (version, lines) in questions(blame) {
+        let file = workspace.absolute(&version.path);
+        let repository = repositories
+            .entry(version.path.clone())
+            .or_insert_with(|| file.parent().and_then(Repository::around));
+        let Some(repository) = repository else { continue };
+        let Some(path) = repository.path_of(&file) else { continue };
+        let text = match store.contents(&version.digest) {
+            Ok(text) => text,
+            Err(error) if error.is_lost_contents() => continue,
+            Err(error) => return Err(error),
+        };
+        let question = Question { repository, path, text: &text, lines: &lines };
+        let found = match version.written_at {
+            None => question.committed_then(store, version.seq),
+            Some(written_at) => question.brought_in(written_at),
+        };
+        match found {
+            Ok(found) => {
+                for (line, commit) in found {
+                    blame.lines[line].commit = Some(commit);
+                }
+            }
+            Err(AskError::Git(error)) => {
+                blame.git_problem.get_or_insert_with(|| error.to_string());
+            }
+            Err(AskError::Store(error)) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// A version of a file whose new lines git is asked about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct AskedVersion {
+    path: WorkPath,
+    digest: Digest,
+    seq: Seq,
+    /// When it was written; `None`: before the log knew it.
+    written_at: Option<Timestamp>,
+}
+
+/// A line of a blame, by its number, and its number in a version.
+type LineNumbers = Vec<(usize, usize)>;
+
+fn questions(blame: &Blame) -> BTreeMap<AskedVersion, LineNumbers> {
+    let mut questions: BTreeMap<AskedVersion, LineNumbers> = BTreeMap::new();
+    let mut written: HashMap<Seq, Option<AskedVersion>> = HashMap::new();
+    for (at, line) in blame.lines.iter().enumerate() {
+        let (version, number) = match line.origin {
+            LineOrigin::Change { seq, line } => {
+                let version = match written.entry(seq) {
+                    Slot::Occupied(known) => known.into_mut(),
+                    Slot::Vacant(slot) => slot.insert(blame.changes.get(&seq).and_then(brought_by)),
+                };
+                let Some(version) = version.clone() else { continue };
+                (version, line)
+            }
+            LineOrigin::Before { version, line } | LineOrigin::Unknown { version, line } => {
+                let version = &blame.versions[version as usize];
+                let (path, digest, seq) = (version.path.clone(), version.digest, version.seq);
+                (AskedVersion { path, digest, seq, written_at: None }, line)
+            }
+        };
+        questions.entry(version).or_default().push((at, number as usize));
+    }
+    questions
+}
+
+/// The version that a change made, if git may have brought it in.
+fn brought_by(change: &Change) -> Option<AskedVersion> {
+    let is_named = match &change.author {
+        Author::Agent { .. } => matches!(change.evidence, Evidence::Named | Evidence::AfterEdit),
+        Author::Rewind { .. } => true,
+        Author::Human | Author::Ambiguous { .. } | Author::Deleted | Author::Import => false,
+    };
+    let (digest, written_at) = (change.after.digest()?, change.changed_at?);
+    let (path, seq) = (change.path.clone(), change.seq);
+    (!is_named).then_some(AskedVersion { path, digest, seq, written_at: Some(written_at) })
+}
+
+enum AskError {
+    Git(GitError),
+    Store(StoreError),
+}
+
+impl From<GitError> for AskError {
+    fn from(error: GitError) -> Self {
+        Self::Git(error)
+    }
+}
+
+impl From<StoreError> for AskError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+struct Question<'a> {
+    repository: &'a Repository,
+    /// From the top of the repository.
+    path: &'a Path,
+    text: &'a [u8],
+    lines: &'a LineNumbers,
+}
+
+/// Lines of a blame, by their number, with their commits.
+type Answer = Vec<(usize, CommitLine)>;
+
+impl Question<'_> {
+    /// The commits of a version that is older than the log, as of what was checked out at the next point.
+    fn committed_then(&self, store: &dyn Store, seq: Seq) -> Result<Answer, AskError> {
+        let filter = PointFilter::All;
+        let before = store.find_points(PointQuery::Before { seq, filter, most: 1 })?;
+        let after = store.find_points(PointQuery::From { seq, most: 1 })?;
+        let points = before.into_iter().chain(after);
+        let heads = points.filter_map(|point| point.git).filter_map(|git| git.head);
+        // A commit that a rebase left may be gone.
+        for head in heads.chain(["HEAD".to_owned()]) {
+            if let Some(commit) = self.repository.commit(&head)?
+                && let Some(text) = self.text_in(&commit)?
+            {
+                return Ok(self.pair_with(&commit, &text, |_| true)?.unwrap_or_default());
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// The commits of lines that git wrote into the file at this time.
+    fn brought_in(&self, written_at: Timestamp) -> Result<Answer, AskError> {
+        // Commits of the same second may be older or younger: those prove nothing.
+        let second = written_at.0.div_euclid(1000);
+        let versions = self.repository.versions(self.path)?;
+        let is_older = |version: &&PathVersion| version.commit.committed_at < second;
+        if !versions.iter().any(|version| is_older(&version)) {
+            return Ok(Vec::new());
+        }
+        let mut answer: BTreeMap<usize, CommitLine> = BTreeMap::new();
+        let with_text = self.version_with_text(&versions);
+        let mut compared: Vec<&PathVersion> = Vec::new();
+        match with_text {
+            Some(version) => {
+                let all = self.repository.blame(&version.commit.id, self.path)?;
+                // Younger commits may be older ones made anew.
+                let mut made_anew = HashSet::new();
+                for (at, number) in self.lines {
+                    match all.get(*number) {
+                        Some(line) if line.commit.committed_at < second => {
+                            answer.insert(*at, line.clone());
+                        }
+                        Some(line) => drop(made_anew.insert(line.commit.authorship())),
+                        None => {}
+                    }
+                }
+                let older = versions.iter().filter(is_older);
+                compared.extend(
+                    older.filter(|version| made_anew.contains(&version.commit.authorship())),
+                );
+            }
+            None => {
+                compared.extend(versions.iter().filter(is_older));
+                compared.sort_by_key(|version| std::cmp::Reverse(version.commit.committed_at));
+                let mut seen = HashSet::new();
+                compared.retain(|version| seen.insert(version.blob.as_str()));
+                compared.truncate(VERSIONS_COMPARED);
+            }
+        }
+        let blobs: Vec<Vec<u8>> =
+            compared.iter().map(|version| version.blob.clone().into_bytes()).collect();
+        let texts = self.repository.contents(&blobs)?;
+        for (version, text) in compared.into_iter().zip(texts) {
+            let Some(text) = text else { continue };
+            let open = |at| !answer.contains_key(&at);
+            let Some(pairs) = self.pair_with(&version.commit.id, &text, open)? else { continue };
+            let older = pairs.into_iter().filter(|(_, line)| line.commit.committed_at < second);
+            answer.extend(older.collect::<Vec<_>>());
+        }
+        Ok(answer.into_iter().collect())
+    }
+
+    /// The oldest version with exactly this text.
+    fn version_with_text<'v>(&self, versions: &'v [PathVersion]) -> Option<&'v PathVersion> {
+        let with_unix_ends = || -> Option<Vec<u8>> {
+            let has_dos_ends = self.text.windows(2).any(|pair| pair == b"\r\n");
+            has_dos_ends.then(|| {
+                let lines = self.text.split(|byte| *byte == b'\n');
+                let lines: Vec<&[u8]> =
+                    lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
+                lines.join(&b'\n')
+            })
+        };
+        let format = versions.first()?.blob.len();
+        let mut ids = vec![blob_id(self.text, format)];
+        // As `core.autocrlf` commits it.
+        ids.extend(with_unix_ends().map(|text| blob_id(&text, format)));
+        let with_text = versions.iter().filter(|version| ids.contains(&version.blob));
+        with_text.min_by_key(|version| version.commit.committed_at)
+    }
+
+    fn text_in(&self, commit: &str) -> Result<Option<Vec<u8>>, GitError> {
+        use std::os::unix::ffi::OsStrExt as _;
+        let path = self.path.as_os_str().as_bytes();
+        if path.contains(&b'\n') {
+            return Ok(None);
+        }
+        let name = [commit.as_bytes(), b":", path].concat();
+        Ok(self.repository.contents(&[name])?.pop().flatten())
+    }
+
+    /// Pairs the lines that are asked about with those of a commit. `None`: it has none of them, and git
+    /// was not asked for its blame.
+    fn pair_with(
+        &self,
+        commit: &str,
+        text: &[u8],
+        is_open: impl Fn(usize) -> bool,
+    ) -> Result<Option<Answer>, GitError> {
+        let old: Vec<&[u8]> = split_lines(text).map(<[u8]>::trim_ascii).collect();
+        let new: Vec<&[u8]> = split_lines(self.text).map(<[u8]>::trim_ascii).collect();
+        let mut old_of: Vec<Option<usize>> = vec![None; new.len()];
+        let mut at = (0, 0);
+        let end = (old.len(), new.len());
+        let hunks = diff(&old, &new);
+        let starts = hunks.iter().map(|hunk| (hunk.before.start, hunk.after.start)).chain([end]);
+        let ends = hunks.iter().map(|hunk| (hunk.before.end, hunk.after.end)).chain([end]);
+        for (start, next) in starts.zip(ends) {
+            for (old_at, new_at) in (at.0..start.0).zip(at.1..start.1) {
+                old_of[new_at] = Some(old_at);
+            }
+            at = next;
+        }
+        let paired: Vec<(usize, usize)> = self
+            .lines
+            .iter()
+            .filter(|(at, _)| is_open(*at))
+            .filter_map(|(at, number)| Some((*at, (*old_of.get(*number)?)?)))
+            .collect();
+        if !paired.iter().any(|(_, number)| has_words(old[*number])) {
+            return Ok(None);
+        }
+        let lines = self.repository.blame(commit, self.path)?;
+        let answer = paired.into_iter();
+        Ok(Some(answer.filter_map(|(at, number)| Some((at, lines.get(number)?.clone()))).collect()))
+    }
+}
+
+/// The id that git gives these contents. `digits`: the length of the repository's ids.
+fn blob_id(text: &[u8], digits: usize) -> String {
+    use sha2::Digest as _;
+    let heading = format!("blob {}\0", text.len());
+    if digits == 64 {
+        hex(&sha2::Sha256::new().chain_update(heading).chain_update(text).finalize())
+    } else {
+        hex(&sha1::Sha1::new().chain_update(heading).chain_update(text).finalize())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::blob_id;
+
+    #[test]
+    fn contents_have_the_ids_that_git_gives_them() {
+        assert_eq!(blob_id(b"", 40), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        assert_eq!(blob_id(b"what is up, doc?", 40), "bd9dbf5aae1a3862dd1526723246b20206e5fc37");
+        let empty = "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813";
+        assert_eq!(blob_id(b"", 64), empty);
+    }
+}

@@ -1,0 +1,544 @@
+//! The log as people read it: points and operations (rewinds, undos, redos), newest first, filtered, each
+//! with what happened until the next point.
+//!
+//! Reads as far back as the requested rows need, and no further.
+
+use std::collections::{HashMap, HashSet};
+
+use memchr::memmem;
+use takeback_store::{
+    Author, Change, Entry, GitState, Point, PointFilter, PointKind, PointQuery, RewindHeader, Seq,
+    SessionId, Store, StoreError, Timestamp, WorkPath,
+};
+
+use super::file_diff::{Contents, FileDiff, Text, between};
+use super::tally::{TakenBack, Tally, Viewpoint, cancelled};
+use super::{by_path, settle};
+use crate::exchange::{is_detour, same_timeline};
+use crate::rewind::PathFilter;
+
+/// Which rows to read.
+#[derive(Debug)]
+pub struct LogQuery {
+    /// How many points at most, or how many operations if no points are listed.
+    pub limit: usize,
+    /// Which kinds of rows.
+    pub rows: LogRows,
+    /// Whether safety points count as points.
+    pub points: PointFilter,
+    /// Only the points of this session.
+    pub session: Option<SessionId>,
+    /// Only these rows.
+    pub filter: LogFilter,
+}
+
+/// Which kinds of rows to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogRows {
+    /// Points alone.
+    Points,
+    /// Points, and the operations between them.
+    Both,
+    /// Operations alone.
+    Operations,
+}
+
+/// What a row must have. A row passes if every part of the filter that is set agrees.
+#[derive(Debug, Default)]
+pub struct LogFilter {
+    /// A change of one of these paths; the row shows only those changes. Without any: every path.
+    pub paths: Option<PathFilter>,
+    /// If `paths` is one path or folder: its name. Its changes are found without reading all others.
+    pub below: Option<WorkPath>,
+    /// A change by this author.
+    pub by: Option<AuthorFilter>,
+    /// Made at this time or later.
+    pub since: Option<Timestamp>,
+    /// Made at this time or earlier.
+    pub until: Option<Timestamp>,
+    /// This text in the prompt, the label or the description, whatever the case.
+    pub grep: Option<String>,
+    /// A file in which this text appeared or disappeared.
+    pub text: Option<Vec<u8>>,
+    /// A change by a call of this tool, whatever the case.
+    pub tool: Option<String>,
+}
+
+/// An author to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuthorFilter {
+    /// You.
+    You,
+    /// Any of these sessions; empty: any agent.
+    Sessions(Vec<SessionId>),
+}
+
+/// One row of the log.
+#[derive(Debug, Clone)]
+pub enum LogRow {
+    /// A point.
+    Point(Box<PointRow>),
+    /// A rewind, undo or redo.
+    Operation(OperationRow),
+}
+
+/// A point, and what happened until the next one.
+#[derive(Debug, Clone)]
+pub struct PointRow {
+    /// The point.
+    pub point: Point,
+    /// The changes until the next point, oldest first, with the authors known now; those of rewinds and
+    /// of paths that were filtered out are left out.
+    pub changes: Vec<Change>,
+    /// How much each party changed.
+    pub tally: Tally,
+    /// How many paths could not be read when the point was made.
+    pub unreadable: usize,
+    /// The state of the user's git repository at the next point, if another commit or branch was
+    /// checked out then.
+    pub git_moved: Option<GitState>,
+}
+
+/// A rewind, undo or redo, and what it did.
+#[derive(Debug, Clone)]
+pub struct OperationRow {
+    /// Its record.
+    pub operation: RewindHeader,
+    /// Its changes, oldest first.
+    pub changes: Vec<Change>,
+    /// Whether it was taken back.
+    pub taken_back: TakenBack,
+}
+
+impl PointRow {
+    /// What differs at the end, by path.
+    #[must_use]
+    pub fn diffs(&self) -> Vec<FileDiff> {
+        between(&by_path(self.changes.clone()), None)
+    }
+}
+
+impl OperationRow {
+    /// What differs after it, by path.
+    #[must_use]
+    pub fn diffs(&self) -> Vec<FileDiff> {
+        between(&by_path(self.changes.clone()), None)
+    }
+}
+
+impl LogFilter {
+    /// Whether nothing is filtered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { paths, below: _, by, since, until, grep, text, tool } = self;
+        paths.is_none()
+            && by.is_none()
+            && since.is_none()
+            && until.is_none()
+            && grep.is_none()
+            && text.is_none()
+            && tool.is_none()
+    }
+
+    /// Whether it asks about changes that only points have.
+    fn is_about_authors(&self) -> bool {
+        self.by.is_some() || self.tool.is_some() || self.grep.is_some()
+    }
+
+    fn includes_time(&self, time: Timestamp) -> bool {
+        self.since.is_none_or(|since| time >= since) && self.until.is_none_or(|until| time <= until)
+    }
+
+    fn includes_changes(&self, changes: &[Change], store: &dyn Store) -> Result<bool, StoreError> {
+        if self.paths.is_some() && changes.is_empty() {
+            return Ok(false);
+        }
+        if let Some(by) = &self.by
+            && !changes.iter().any(|change| by.includes(change))
+        {
+            return Ok(false);
+        }
+        if let Some(tool) = &self.tool {
+            let is_its = |change: &Change| matches!(&change.author, Author::Agent { tool: by, .. } if by.eq_ignore_ascii_case(tool));
+            if !changes.iter().any(is_its) {
+                return Ok(false);
+            }
+        }
+        match &self.text {
+            Some(text) => has_text_changed(changes, text, store),
+            None => Ok(true),
+        }
+    }
+}
+
+impl AuthorFilter {
+    /// Whether this author made the change.
+    #[must_use]
+    pub fn includes(&self, change: &Change) -> bool {
+        if change.before == Entry::Unknown {
+            return false;
+        }
+        match (self, &change.author) {
+            (Self::You, Author::Human) => true,
+            (Self::Sessions(sessions), Author::Agent { session, .. }) => {
+                let is_one = |one: &SessionId| session == one || session.part_of(one).is_some();
+                sessions.is_empty() || sessions.iter().any(is_one)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl PointRow {
+    /// The row of one point.
+    pub fn of(store: &dyn Store, point: Point) -> Result<Self, StoreError> {
+        let next = next_point(store, &point)?;
+        let mut changes = changes_until(store, &point, next.as_ref())?;
+        keep_own(&mut changes);
+        let cancelled = cancelled(&store.rewind_changes_after(point.seq)?);
+        let view = Viewpoint { session: point.session.as_ref() };
+        let tally = Tally::of(&changes, &view, &cancelled, store)?;
+        let unreadable = UnreadablePaths::read(store)?.count_at(point.seq);
+        let git_moved = git_moved(&point, next);
+        Ok(Self { point, changes, tally, unreadable, git_moved })
+    }
+}
+
+/// The next point of the same timeline; safety points are none.
+pub fn next_point(store: &dyn Store, point: &Point) -> Result<Option<Point>, StoreError> {
+    let mut most = 16;
+    loop {
+        let later = store.find_points(PointQuery::From { seq: point.seq, most })?;
+        let is_all = later.len() < most;
+        let after = later.into_iter().skip_while(|other| other.id != point.id).skip(1);
+        let mut listed = after.filter(|other| PointFilter::WithoutSafety.includes(other));
+        let next = listed.find(|other| same_timeline(point, other));
+        if next.is_some() || is_all {
+            return Ok(next);
+        }
+        most *= 4;
+    }
+}
+
+/// The changes from a point to the next one, oldest first, with the authors known now.
+pub fn changes_until(
+    store: &dyn Store,
+    point: &Point,
+    next: Option<&Point>,
+) -> Result<Vec<Change>, StoreError> {
+    let mut changes = match next {
+        Some(next) => store.changes_between(point.seq, next.seq)?,
+        None => store.changes_after(point.seq)?,
+    };
+    settle(store, &mut changes)?;
+    Ok(changes)
+}
+
+/// Leaves out what rewinds did, and where an import led the log away and back.
+fn keep_own(changes: &mut Vec<Change>) {
+    if changes.iter().any(|change| change.author == Author::Import) {
+        let histories = by_path(std::mem::take(changes));
+        let own = histories.into_iter().filter(|history| !is_detour(history));
+        *changes = own.flat_map(|history| history.changes).collect();
+        changes.sort_by_key(|change| change.seq);
+    }
+    changes.retain(|change| !matches!(change.author, Author::Rewind { .. }));
+}
+
+/// The state of git at the next point, if it is another one.
+fn git_moved(point: &Point, next: Option<Point>) -> Option<GitState> {
+    let before = point.git.as_ref()?;
+    next.and_then(|next| next.git).filter(|git| git != before)
+}
+
+/// The requested rows, newest first.
+pub fn log(store: &dyn Store, query: &LogQuery) -> Result<Vec<LogRow>, StoreError> {
+    let points = match query.rows {
+        LogRows::Operations => Vec::new(),
+        LogRows::Points | LogRows::Both => point_rows(store, query)?,
+    };
+    let operations = match query.rows {
+        LogRows::Points => Vec::new(),
+        LogRows::Both | LogRows::Operations => operation_rows(store, query, &points)?,
+    };
+    let mut rows: Vec<LogRow> =
+        points.into_iter().map(|row| LogRow::Point(Box::new(row))).collect();
+    rows.extend(operations.into_iter().map(LogRow::Operation));
+    // Stable: points of one moment keep their order.
+    rows.sort_by_key(|row| std::cmp::Reverse(row.position()));
+    Ok(rows)
+}
+
+impl LogRow {
+    /// An operation is newer than the points at its position.
+    fn position(&self) -> (Seq, bool) {
+        match self {
+            Self::Point(row) => (row.point.seq, false),
+            Self::Operation(row) => (row.operation.began_at, true),
+        }
+    }
+}
+
+fn point_rows(store: &dyn Store, query: &LogQuery) -> Result<Vec<PointRow>, StoreError> {
+    let filter = &query.filter;
+    let mut prompts = Prompts::default();
+    let mut rows = Vec::new();
+    let mut candidates = Candidates::of(store, query)?;
+    while rows.len() < query.limit
+        && let Some((point, next)) = candidates.next(store)?
+    {
+        if filter.since.is_some_and(|since| point.created_at < since) {
+            // Points are in the order in which they were made.
+            break;
+        }
+        let is_of_session = query.session.is_none() || point.session == query.session;
+        if !is_of_session || !filter.includes_time(point.created_at) {
+            continue;
+        }
+        if let Some(text) = &filter.grep
+            && !prompts.mention(store, &point, text)?
+        {
+            continue;
+        }
+        let mut changes = changes_until(store, &point, next.as_ref())?;
+        keep_own(&mut changes);
+        changes.retain(|change| {
+            filter.paths.as_ref().is_none_or(|paths| paths.includes(&change.path))
+        });
+        if filter.includes_changes(&changes, store)? {
+            let git_moved = git_moved(&point, next);
+            let tally = Tally::default();
+            rows.push(PointRow { point, changes, tally, unreadable: 0, git_moved });
+        }
+    }
+    let Some(oldest) = rows.iter().map(|row| row.point.seq).min() else { return Ok(rows) };
+    let cancelled = cancelled(&store.rewind_changes_after(oldest)?);
+    let unreadable = UnreadablePaths::read(store)?;
+    for row in &mut rows {
+        let view = Viewpoint { session: row.point.session.as_ref() };
+        row.tally = Tally::of(&row.changes, &view, &cancelled, store)?;
+        row.unreadable = unreadable.count_at(row.point.seq);
+    }
+    Ok(rows)
+}
+
+fn operation_rows(
+    store: &dyn Store,
+    query: &LogQuery,
+    points: &[PointRow],
+) -> Result<Vec<OperationRow>, StoreError> {
+    let filter = &query.filter;
+    if filter.is_about_authors() || query.session.is_some() {
+        return Ok(Vec::new());
+    }
+    let oldest = points.iter().map(|row| row.point.seq).min();
+    let mut headers = store.rewind_headers()?;
+    headers.retain(|header| filter.includes_time(header.created_at));
+    match query.rows {
+        LogRows::Operations if filter.is_empty() => {
+            headers.drain(..headers.len().saturating_sub(query.limit));
+        }
+        LogRows::Operations => {}
+        // Those between the listed points, and after the newest.
+        _ => headers.retain(|header| oldest.is_some_and(|oldest| header.began_at >= oldest)),
+    }
+    let Some(first) = headers.iter().map(|header| header.began_at).min() else {
+        return Ok(Vec::new());
+    };
+    let changes = store.rewind_changes_after(first)?;
+    let cancelled = cancelled(&changes);
+    let mut by_operation: HashMap<_, Vec<Change>> = HashMap::new();
+    for change in changes {
+        if let Author::Rewind { id } = change.author {
+            by_operation.entry(id).or_default().push(change);
+        }
+    }
+    let mut rows = Vec::new();
+    for operation in headers.into_iter().rev() {
+        let mut changes = by_operation.remove(&operation.id).unwrap_or_default();
+        let taken_back = changes.iter().map(|change| cancelled.contains(&change.seq));
+        let taken_back = TakenBack::of(taken_back);
+        changes.retain(|change| {
+            filter.paths.as_ref().is_none_or(|paths| paths.includes(&change.path))
+        });
+        if filter.includes_changes(&changes, store)? {
+            rows.push(OperationRow { operation, changes, taken_back });
+        }
+        if query.rows == LogRows::Operations && rows.len() == query.limit {
+            break;
+        }
+    }
+    Ok(rows)
+}
+
+/// The points that may be listed, newest first, each with the next point of its timeline. Read in pages
+/// that grow, or found through the changes of one path.
+struct Candidates {
+    filter: PointFilter,
+    /// Positions of the path's changes; the newest is last. `None`: all points are candidates.
+    changes: Option<Vec<Seq>>,
+    /// Read and not returned, oldest first.
+    page: Vec<Point>,
+    /// Returned already, newest last: where the next point of an older one is found.
+    newer: Vec<Point>,
+    has_more: bool,
+    page_size: usize,
+}
+
+/// Points read at first; each later page is twice as large.
+const FIRST_PAGE: usize = 32;
+
+impl Candidates {
+    fn of(store: &dyn Store, query: &LogQuery) -> Result<Self, StoreError> {
+        let changes = match &query.filter.below {
+            Some(path) => {
+                let changes = store.changes_below(path)?;
+                Some(changes.iter().map(|change| change.seq).collect())
+            }
+            None => None,
+        };
+        let page_size = query.limit.clamp(1, FIRST_PAGE);
+        let (page, newer) = (Vec::new(), Vec::new());
+        Ok(Self { filter: query.points, changes, page, newer, has_more: true, page_size })
+    }
+
+    fn next(&mut self, store: &dyn Store) -> Result<Option<(Point, Option<Point>)>, StoreError> {
+        if let Some(changes) = &mut self.changes {
+            return next_of_changes(store, self.filter, changes);
+        }
+        if self.page.is_empty() && self.has_more {
+            self.read_page(store)?;
+        }
+        let Some(point) = self.page.pop() else { return Ok(None) };
+        let next = self.newer.iter().rev().find(|next| same_timeline(&point, next)).cloned();
+        self.newer.push(point.clone());
+        Ok(Some((point, next)))
+    }
+
+    fn read_page(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        let (filter, most) = (self.filter, self.page_size);
+        self.page_size *= 2;
+        self.page = match self.newer.last() {
+            None => store.find_points(PointQuery::Newest { filter, most })?,
+            Some(oldest) => {
+                // Points at one position may be on both sides of the border of a page.
+                let at = oldest.seq;
+                let mut page = store.find_points(PointQuery::Before { seq: at, filter, most })?;
+                let known: HashSet<_> = self.newer.iter().map(|point| point.id).collect();
+                let beside = store.find_points(PointQuery::At(at))?.into_iter();
+                page.extend(beside.filter(|one| filter.includes(one) && !known.contains(&one.id)));
+                page
+            }
+        };
+        self.has_more = self.page.len() >= most;
+        Ok(())
+    }
+}
+
+/// The point after which the newest of these changes happened, and the next one. Removes the changes after
+/// it.
+fn next_of_changes(
+    store: &dyn Store,
+    filter: PointFilter,
+    changes: &mut Vec<Seq>,
+) -> Result<Option<(Point, Option<Point>)>, StoreError> {
+    let Some(seq) = changes.last().copied() else { return Ok(None) };
+    let before = store.find_points(PointQuery::Before { seq, filter, most: 1 })?;
+    let Some(point) = before.into_iter().next_back() else { return Ok(None) };
+    changes.truncate(changes.partition_point(|change| *change <= point.seq));
+    let mut most = 4;
+    loop {
+        let later = store.find_points(PointQuery::From { seq, most })?;
+        let is_all = later.len() < most;
+        let next =
+            later.into_iter().find(|next| filter.includes(next) && same_timeline(&point, next));
+        if next.is_some() || is_all {
+            return Ok(Some((point, next)));
+        }
+        most *= 4;
+    }
+}
+
+/// Prompts in full, by session and time; points have only their beginning.
+#[derive(Default)]
+struct Prompts(Option<HashMap<(SessionId, Timestamp), String>>);
+
+impl Prompts {
+    fn mention(
+        &mut self,
+        store: &dyn Store,
+        point: &Point,
+        text: &str,
+    ) -> Result<bool, StoreError> {
+        let text = text.to_lowercase();
+        let has = |other: &str| other.to_lowercase().contains(&text);
+        if has(&point.description) || point.label.as_deref().is_some_and(has) {
+            return Ok(true);
+        }
+        let (Some(session), PointKind::Prompt) = (&point.session, point.kind) else {
+            return Ok(false);
+        };
+        if self.0.is_none() {
+            let turns = store.turns()?.into_iter();
+            self.0 =
+                Some(turns.map(|turn| ((turn.session, turn.opened_at), turn.prompt)).collect());
+        }
+        let prompt = self.0.as_ref().and_then(|all| all.get(&(session.clone(), point.created_at)));
+        Ok(prompt.is_some_and(|prompt| has(prompt)))
+    }
+}
+
+/// Whether some file has the text more or less often after the changes than before.
+fn has_text_changed(
+    changes: &[Change],
+    text: &[u8],
+    store: &dyn Store,
+) -> Result<bool, StoreError> {
+    let finder = memmem::Finder::new(text);
+    let count = |entry: &Entry| -> Result<Option<usize>, StoreError> {
+        match Text::of(entry, Contents::of(store))? {
+            Text::Lines(bytes) => Ok(Some(finder.find_iter(&bytes).count())),
+            Text::Binary | Text::TooLarge | Text::Damaged => Ok(None),
+        }
+    };
+    for diff in between(&by_path(changes.to_vec()), None) {
+        if let (Some(before), Some(after)) = (count(&diff.before)?, count(&diff.after)?)
+            && before != after
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// When which paths could not be read.
+#[derive(Debug)]
+pub struct UnreadablePaths(Vec<(Seq, Option<Seq>)>);
+
+impl UnreadablePaths {
+    /// Reads it from the log.
+    pub fn read(store: &dyn Store) -> Result<Self, StoreError> {
+        let mut spans: Vec<(Seq, Option<Seq>)> = Vec::new();
+        for history in by_path(store.unreadable_changes()?) {
+            let mut from = None;
+            for change in history.changes {
+                if change.before.is_unreadable() {
+                    // Without a beginning: retention has dropped it.
+                    spans.push((from.take().unwrap_or(Seq(0)), Some(change.seq)));
+                }
+                if change.after.is_unreadable() {
+                    from = Some(change.seq);
+                }
+            }
+            spans.extend(from.map(|from| (from, None)));
+        }
+        Ok(Self(spans))
+    }
+
+    /// How many paths could not be read at this position.
+    #[must_use]
+    pub fn count_at(&self, at: Seq) -> usize {
+        let is_in = |(from, to): &&(Seq, Option<Seq>)| *from <= at && to.is_none_or(|to| at < to);
+        self.0.iter().filter(is_in).count()
+    }
+}

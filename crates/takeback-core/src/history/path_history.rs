@@ -1,0 +1,97 @@
+//! The history of one file: the points after which it changed, across renames.
+
+use std::collections::HashSet;
+
+use takeback_store::{
+    Author, Change, Entry, Point, PointFilter, PointQuery, Seq, Store, StoreError, WorkPath,
+};
+
+use super::settle;
+use super::tally::{Tally, Viewpoint, cancelled};
+
+/// What happened to a file after one point.
+#[derive(Debug, Clone)]
+pub struct FileRow {
+    /// Its path then.
+    pub path: WorkPath,
+    /// The path it was renamed from, if that happened here.
+    pub renamed_from: Option<WorkPath>,
+    /// The last point before it changed; `None`: the log has no point that old.
+    pub point: Option<Point>,
+    /// Its changes until the next point, oldest first, with the authors known now.
+    pub changes: Vec<Change>,
+    /// How much each party changed.
+    pub tally: Tally,
+}
+
+/// The newest `limit` rows of a file's history, newest first; empty if the log does not have the path.
+pub fn path_history(
+    store: &dyn Store,
+    path: &WorkPath,
+    limit: usize,
+) -> Result<Vec<FileRow>, StoreError> {
+    let mut rows: Vec<FileRow> = Vec::new();
+    let mut seen = HashSet::from([path.clone()]);
+    let mut path = path.clone();
+    let mut changes = store.changes_of(&path)?;
+    while rows.len() < limit {
+        let Some(newest) = changes.last() else { break };
+        let filter = PointFilter::WithoutSafety;
+        let before = PointQuery::Before { seq: newest.seq, filter, most: 1 };
+        let point = store.find_points(before)?.pop();
+        let from = point.as_ref().map_or(Seq(0), |point| point.seq);
+        let mut own = changes.split_off(changes.partition_point(|change| change.seq <= from));
+        let origin = match own.iter().rposition(|change| change.before == Entry::Absent) {
+            // What an earlier file of this name was is another file's history.
+            Some(at) => match renamed_from(store, &own[at])? {
+                Some(old) if seen.insert(old.clone()) => {
+                    let seq = own[at].seq;
+                    own.drain(..at);
+                    changes = store.changes_of(&old)?;
+                    changes.retain(|change| change.seq < seq && change.after != Entry::Absent);
+                    Some(old)
+                }
+                _ => None,
+            },
+            None => None,
+        };
+        settle(store, &mut own)?;
+        let next = origin.clone().unwrap_or_else(|| path.clone());
+        rows.push(FileRow {
+            path: std::mem::replace(&mut path, next),
+            renamed_from: origin,
+            point,
+            changes: own,
+            tally: Tally::default(),
+        });
+    }
+    let Some(oldest) = rows.last().and_then(|row| row.changes.first()) else { return Ok(rows) };
+    let cancelled = cancelled(&store.rewind_changes_after(oldest.seq)?);
+    for row in &mut rows {
+        let session = row.point.as_ref().and_then(|point| point.session.as_ref());
+        row.tally = Tally::of(&row.changes, &Viewpoint { session }, &cancelled, store)?;
+    }
+    Ok(rows)
+}
+
+/// The path that a new file had before: one with the same contents that was deleted in the same moment.
+fn renamed_from(store: &dyn Store, new: &Change) -> Result<Option<WorkPath>, StoreError> {
+    let Some(digest) = new.after.digest() else { return Ok(None) };
+    if matches!(new.author, Author::Rewind { .. }) {
+        return Ok(None);
+    }
+    let beside = store.changes_beside(new)?;
+    let is_it = |other: &&Change| {
+        other.path != new.path
+            && other.after == Entry::Absent
+            && other.before.digest() == Some(digest)
+    };
+    Ok(beside.iter().find(is_it).map(|other| other.path.clone()))
+}
+
+/// The entry of a path at a position of the log; `None`: the log does not have the path.
+pub fn entry_at(store: &dyn Store, path: &WorkPath, at: Seq) -> Result<Option<Entry>, StoreError> {
+    let changes = store.changes_of(path)?;
+    let next = changes.iter().find(|change| change.seq > at).map(|change| change.before.clone());
+    Ok(next.or_else(|| changes.last().map(|change| change.after.clone())))
+}

@@ -1,0 +1,175 @@
+//! Who wrote how much in a range of the log, and what is left of it.
+//!
+//! Counts what was written, also what was rewritten or taken back later. What is left is asked of
+//! [`blame`](super::blame): lines that it cannot explain count for no one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use takeback_store::{
+    Author, Change, Entry, Evidence, Point, PointKind, Seq, SessionId, Store, StoreError, TurnId,
+    WorkPath,
+};
+
+use super::blame::{BlameError, blame};
+use super::file_diff::Lines;
+use super::tally::{Count, spans};
+
+/// Who wrote how much.
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
+    /// All agents.
+    pub agents: Written,
+    /// You.
+    pub you: Written,
+    /// An agent or you: the evidence does not tell.
+    pub unclear: Written,
+    /// Sessions that were deleted since.
+    pub unknown: Written,
+    /// Each session, by when it first wrote.
+    pub sessions: Vec<(SessionId, Written)>,
+    /// Each prompt that changed something, oldest first.
+    pub prompts: Vec<(Point, Written)>,
+    /// Files of which it is not known what is left: not text, too large, or lost.
+    pub not_followed: Vec<WorkPath>,
+}
+
+/// How much an author wrote.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Files and lines.
+    pub count: Count,
+    /// Lines that are still in the files as the log has them now.
+    pub left: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Writer {
+    Agent(SessionId, TurnId),
+    You,
+    Unclear,
+    Unknown,
+}
+
+/// Counts `changes`, which must be oldest first and have the authors known now. `points`: those of the
+/// range, oldest first.
+pub fn stats(store: &dyn Store, changes: &[Change], points: &[Point]) -> Result<Stats, StoreError> {
+    let mut tally = WriterTally::default();
+    for (writer, diff) in spans(changes, writer) {
+        let Some(writer) = writer else { continue };
+        if diff.is_folder() || diff.before == diff.after {
+            continue;
+        }
+        let lines = diff.lines(store)?.unwrap_or_default();
+        tally.add(writer, diff.path, lines);
+    }
+    let first = changes.first().map_or(Seq(u64::MAX), |change| change.seq);
+    let not_followed = tally.count_left(store, first)?;
+    let mut stats = Stats { not_followed, ..Stats::default() };
+    let turns = turns_of(store, points)?;
+    let mut prompts: BTreeMap<usize, Written> = BTreeMap::new();
+    for session in &tally.sessions {
+        stats.sessions.push((
+            session.clone(),
+            tally.sum(|writer| matches!(writer, Writer::Agent(of, _) if of == session)),
+        ));
+    }
+    for writer in tally.writers.keys() {
+        if let Writer::Agent(_, turn) = writer
+            && let Some(at) = turns.get(turn)
+        {
+            prompts.insert(*at, tally.sum(|other| other == writer));
+        }
+    }
+    stats.prompts =
+        prompts.into_iter().map(|(at, written)| (points[at].clone(), written)).collect();
+    stats.agents = tally.sum(|writer| matches!(writer, Writer::Agent(..)));
+    stats.you = tally.sum(|writer| *writer == Writer::You);
+    stats.unclear = tally.sum(|writer| *writer == Writer::Unclear);
+    stats.unknown = tally.sum(|writer| *writer == Writer::Unknown);
+    Ok(stats)
+}
+
+/// Whose change it is; `None`: a rewind's, an import's, or nothing changed.
+fn writer(change: &Change) -> Option<Writer> {
+    if change.before == Entry::Unknown {
+        return None;
+    }
+    Some(match &change.author {
+        Author::Rewind { .. } | Author::Import => return None,
+        Author::Human => Writer::You,
+        Author::Ambiguous { .. } => Writer::Unclear,
+        Author::Agent { .. } if change.evidence == Evidence::OpenWindow => Writer::Unclear,
+        Author::Agent { session, turn, .. } => Writer::Agent(session.clone(), *turn),
+        Author::Deleted => Writer::Unknown,
+    })
+}
+
+/// The point of each turn, by its place in `points`.
+fn turns_of(store: &dyn Store, points: &[Point]) -> Result<HashMap<TurnId, usize>, StoreError> {
+    let prompts = points.iter().enumerate().filter(|(_, point)| point.kind == PointKind::Prompt);
+    let at: HashMap<_, usize> =
+        prompts.map(|(at, point)| ((point.session.as_ref(), point.created_at), at)).collect();
+    let turns = store.turns()?;
+    let of = |turn: &takeback_store::Turn| at.get(&(Some(&turn.session), turn.opened_at)).copied();
+    Ok(turns.iter().filter_map(|turn| Some((turn.id, of(turn)?))).collect())
+}
+
+#[derive(Default)]
+struct WriterTally {
+    writers: BTreeMap<Writer, (Lines, BTreeSet<WorkPath>, usize)>,
+    /// In the order in which they first wrote.
+    sessions: Vec<SessionId>,
+    paths: BTreeSet<WorkPath>,
+}
+
+impl WriterTally {
+    fn add(&mut self, writer: Writer, path: WorkPath, lines: Lines) {
+        if let Writer::Agent(session, _) = &writer
+            && !self.sessions.contains(session)
+        {
+            self.sessions.push(session.clone());
+        }
+        let (sum, paths, _) = self.writers.entry(writer).or_default();
+        *sum += lines;
+        paths.insert(path.clone());
+        self.paths.insert(path);
+    }
+
+    /// Counts the lines of the present files that these writers wrote at `first` or later.
+    fn count_left(&mut self, store: &dyn Store, first: Seq) -> Result<Vec<WorkPath>, StoreError> {
+        let mut not_followed = Vec::new();
+        for path in std::mem::take(&mut self.paths) {
+            let blame = match blame(store, &path) {
+                Ok(blame) => blame,
+                Err(BlameError::NotAFile { .. } | BlameError::NotRecorded { .. }) => continue,
+                Err(BlameError::Store(error)) => return Err(error),
+                Err(_) => {
+                    not_followed.push(path);
+                    continue;
+                }
+            };
+            for line in &blame.lines {
+                let Some(seq) = line.origin.change() else { continue };
+                let change = blame.changes.get(&seq).filter(|change| change.seq >= first);
+                let writer = change.and_then(writer);
+                if let Some((_, _, left)) = writer.and_then(|writer| self.writers.get_mut(&writer))
+                {
+                    *left += 1;
+                }
+            }
+        }
+        Ok(not_followed)
+    }
+
+    fn sum(&self, is_one: impl Fn(&Writer) -> bool) -> Written {
+        let mut written = Written::default();
+        let mut files: BTreeSet<&WorkPath> = BTreeSet::new();
+        for (_, (lines, paths, left)) in self.writers.iter().filter(|(writer, _)| is_one(writer)) {
+            written.count.lines += *lines;
+            files.extend(paths);
+            written.left += left;
+        }
+        written.count.files = files.len();
+        written
+    }
+}

@@ -1,0 +1,182 @@
+//! Who changed how much in a part of the log, as seen from a point: the agent of the point, you, others, or
+//! unclear.
+//!
+//! What a rewind did belongs to the rewind and is in none of these counts. First sightings are no changes.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use takeback_store::{
+    Author, Change, Entry, Evidence, Seq, SessionId, Store, StoreError, WorkPath,
+};
+
+use super::file_diff::{FileDiff, Lines};
+use crate::exchange::imported::import_of;
+use crate::exchange::original_name;
+
+/// Who made a change, as seen from a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Party {
+    /// The session of the point, with its subagents; for a point that you made, any agent.
+    Agent,
+    /// You.
+    You,
+    /// Other sessions, and sessions that were deleted.
+    Others,
+    /// An agent or you: the evidence does not tell.
+    Unclear,
+}
+
+/// The counts of each party.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// The session of the point.
+    pub agent: Count,
+    /// You.
+    pub you: Count,
+    /// Other sessions.
+    pub others: Count,
+    /// The evidence does not tell who.
+    pub unclear: Count,
+    /// Whether rewinds have taken back what the agent did.
+    pub taken_back: TakenBack,
+}
+
+/// What one party changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Files and links; folders do not count.
+    pub files: usize,
+    /// Lines of text.
+    pub lines: Lines,
+}
+
+/// How much of a party's work was taken back by rewinds that are in effect.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TakenBack {
+    /// None of it, or there was none.
+    #[default]
+    No,
+    /// Some changes.
+    Partly,
+    /// All of it.
+    Yes,
+}
+
+impl Tally {
+    /// Counts changes, which must be oldest first and have the authors known now
+    /// ([`settle`](super::settle)). `cancelled`: as of [`cancelled`].
+    pub fn of(
+        changes: &[Change],
+        view: &Viewpoint<'_>,
+        cancelled: &HashSet<Seq>,
+        store: &dyn Store,
+    ) -> Result<Self, StoreError> {
+        let mut tally = Self::default();
+        let mut files: BTreeMap<Party, BTreeSet<WorkPath>> = BTreeMap::new();
+        let spans = spans(changes, |change| view.party(change));
+        for (party, diff) in spans.into_iter().filter_map(|(party, diff)| Some((party?, diff))) {
+            if diff.is_folder() || diff.before == diff.after {
+                continue;
+            }
+            if let Some(lines) = diff.lines(store)? {
+                tally.count_mut(party).lines += lines;
+            }
+            files.entry(party).or_default().insert(diff.path);
+        }
+        for (party, files) in files {
+            tally.count_mut(party).files = files.len();
+        }
+        let own = changes.iter().filter(|change| view.party(change) == Some(Party::Agent));
+        tally.taken_back = TakenBack::of(own.map(|change| cancelled.contains(&change.seq)));
+        Ok(tally)
+    }
+
+    fn count_mut(&mut self, party: Party) -> &mut Count {
+        match party {
+            Party::Agent => &mut self.agent,
+            Party::You => &mut self.you,
+            Party::Others => &mut self.others,
+            Party::Unclear => &mut self.unclear,
+        }
+    }
+}
+
+impl TakenBack {
+    /// From whether each change was cancelled.
+    pub(crate) fn of(changes: impl Iterator<Item = bool>) -> Self {
+        let (mut some, mut all) = (false, true);
+        for is_cancelled in changes {
+            some |= is_cancelled;
+            all &= is_cancelled;
+        }
+        match (some, all) {
+            (false, _) => Self::No,
+            (true, false) => Self::Partly,
+            (true, true) => Self::Yes,
+        }
+    }
+}
+
+/// From whose point of view changes are sorted into parties.
+#[derive(Debug, Clone, Copy)]
+pub struct Viewpoint<'a> {
+    /// The session of the point; `None`: a point that you made.
+    pub session: Option<&'a SessionId>,
+}
+
+impl Viewpoint<'_> {
+    /// Who made a change; `None`: a rewind, an import, or nothing changed.
+    #[must_use]
+    pub fn party(&self, change: &Change) -> Option<Party> {
+        if change.before == Entry::Unknown {
+            return None;
+        }
+        Some(match &change.author {
+            Author::Rewind { .. } | Author::Import => return None,
+            Author::Human => Party::You,
+            Author::Deleted => Party::Others,
+            Author::Ambiguous { .. } => Party::Unclear,
+            Author::Agent { .. } if change.evidence == Evidence::OpenWindow => Party::Unclear,
+            Author::Agent { session, .. } if self.is_own(session) => Party::Agent,
+            Author::Agent { .. } => Party::Others,
+        })
+    }
+
+    fn is_own(&self, session: &SessionId) -> bool {
+        let Some(own) = self.session else { return true };
+        let is_import =
+            || original_name(own) == Some("") && import_of(session).as_ref() == Some(own);
+        session == own || session.part_of(own).is_some() || is_import()
+    }
+}
+
+/// Neighbouring changes of one path with the same key (their author, for example) as one difference, by
+/// path. `changes`: oldest first.
+pub fn spans<K: PartialEq>(changes: &[Change], key: impl Fn(&Change) -> K) -> Vec<(K, FileDiff)> {
+    let mut paths: BTreeMap<&WorkPath, Vec<(K, FileDiff)>> = BTreeMap::new();
+    for change in changes {
+        let key = key(change);
+        let spans = paths.entry(&change.path).or_default();
+        match spans.last_mut() {
+            Some((last, span)) if *last == key => span.after = change.after.clone(),
+            _ => {
+                let (before, after) = (change.before.clone(), change.after.clone());
+                spans.push((key, FileDiff { path: change.path.clone(), before, after }));
+            }
+        }
+    }
+    paths.into_values().flatten().collect()
+}
+
+/// The changes that rewinds in effect have cancelled. `rewinds`: the changes that rewinds made, oldest
+/// first, up to the head of the log. A rewind that was itself cancelled cancels nothing.
+#[must_use]
+pub fn cancelled(rewinds: &[Change]) -> HashSet<Seq> {
+    let mut cancelled = HashSet::new();
+    for change in rewinds.iter().rev() {
+        if !cancelled.contains(&change.seq) {
+            cancelled.extend(&change.cancels);
+        }
+    }
+    cancelled
+}

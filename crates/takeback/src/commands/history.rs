@@ -1,0 +1,120 @@
+//! `history PATH`: the points after which a file changed, across renames.
+
+use std::io::Write as _;
+
+use takeback_core::Workspace;
+use takeback_core::history::{FileDiff, FileRow, path_history};
+use takeback_store::{Entry, WorkPath};
+
+use super::log::{by_author, described, party_cell, taken_back};
+use super::rewind::from_root;
+use crate::answers;
+use crate::args::{HistoryArgs, Options};
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store};
+use crate::screen::{HINT, NAME, Screen, name, plain};
+use crate::table::{Cell, Overflow, Table};
+use crate::time::{ago, now};
+
+pub(crate) fn history(
+    options: &Options,
+    args: &HistoryArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut place = place::open_recovered(options, Store::MustExist)?;
+    takeback_core::look_around(&mut place.workspace)?;
+    let rows = rows(&place.workspace, options, &args.path, args.limit)?;
+    if screen.json {
+        screen.json(&answer(&rows))?;
+        return Ok(0);
+    }
+    screen.page()?;
+    let time = now();
+    let overflows = [
+        Overflow::Nothing,
+        Overflow::All(1),
+        Overflow::End(12),
+        Overflow::End(20),
+        Overflow::All(2),
+    ];
+    let mut table = Table::new(0, overflows);
+    for row in &rows {
+        let (id, title) = match &row.point {
+            Some(point) => (point.id.to_string()[..8].to_owned(), plain(&described(point))),
+            None => ("–".to_owned(), "before the first point".to_owned()),
+        };
+        let at = row.changes.last().map(|change| ago(change.time, time)).unwrap_or_default();
+        table.rows.push([
+            Cell::new(NAME, id),
+            Cell::new(HINT, at),
+            Cell::new(HINT, what(row)),
+            Cell::plain(title),
+            party_cell(&row.tally),
+        ]);
+    }
+    table.print(&mut screen.out)?;
+    if rows.len() == args.limit {
+        writeln!(screen.out, "{HINT}there may be more; -n shows them{HINT:#}")?;
+    }
+    Ok(0)
+}
+
+/// The newest rows of a path, which the user wrote relative to the current folder.
+pub(crate) fn rows(
+    workspace: &Workspace,
+    options: &Options,
+    path: &str,
+    limit: usize,
+) -> Result<Vec<FileRow>, CommandError> {
+    let path = work_path(workspace, options, path)?;
+    let rows = path_history(&*workspace.store, &path, limit)?;
+    if rows.is_empty() && limit > 0 {
+        return Err(never_recorded(&path));
+    }
+    Ok(rows)
+}
+
+/// A path that the user wrote, from the root.
+pub(crate) fn work_path(
+    workspace: &Workspace,
+    options: &Options,
+    path: &str,
+) -> Result<WorkPath, CommandError> {
+    let patterns = from_root(workspace, options, &[path.to_owned()])?;
+    WorkPath::new(patterns[0].trim_end_matches('/')).map_err(|_not_a_path| {
+        CommandError::new(Kind::Usage, format!("{} is not the path of a file", plain(path)))
+    })
+}
+
+pub(crate) fn never_recorded(path: &WorkPath) -> CommandError {
+    CommandError::new(Kind::Error, format!("{} was never recorded", name(path))).hint(
+        "`takeback status` shows what is covered; `takeback log PATH` also takes folders and globs.",
+    )
+}
+
+pub(crate) fn answer(rows: &[FileRow]) -> answers::HistoryAnswer {
+    let row = |row: &FileRow| answers::FileRow {
+        path: answers::path(&row.path),
+        renamed_from: row.renamed_from.as_ref().map(|path| answers::path(path).file_path),
+        point: row.point.as_ref().map(|point| answers::Id::new(point.id)),
+        session: row.point.as_ref().and_then(|point| point.session.clone()).map(|id| id.0),
+        description: row.point.as_ref().map_or_else(String::new, |point| point.description.clone()),
+        at: answers::time(row.changes.last().map_or(takeback_store::Timestamp(0), |one| one.time)),
+        what: what(row),
+        by_author: by_author(&row.tally),
+        taken_back: taken_back(row.tally.taken_back),
+    };
+    rows.iter().map(row).collect()
+}
+
+fn what(row: &FileRow) -> String {
+    let (Some(first), Some(last)) = (row.changes.first(), row.changes.last()) else {
+        return String::new();
+    };
+    let (path, before, after) = (row.path.clone(), first.before.clone(), last.after.clone());
+    match (&row.renamed_from, &before) {
+        (Some(old), _) => format!("renamed from {}", name(old)),
+        (None, Entry::Unknown) => "first seen".to_owned(),
+        (None, _) => FileDiff { path, before, after }.what(),
+    }
+}

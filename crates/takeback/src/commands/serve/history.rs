@@ -1,0 +1,54 @@
+//! `history:*`: questions about files over time.
+
+use takeback_core::look_around;
+use takeback_ipc::{NamedParams, Outcome, Outlet};
+
+use super::client::{Client, result};
+use crate::args::LogArgs;
+use crate::commands::{blame, cat, history, stats, why};
+use crate::error::CommandError;
+use crate::place::Store;
+
+pub(super) fn blame(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    let path: String = params.required("path")?;
+    let lines: Option<String> = params.optional("lines")?;
+    let at = client.mended(params, Store::MustExist)?;
+    let workspace = &mut at.handle.place.workspace;
+    let found = blame::lines_of(workspace, &at.options, &path, lines.as_deref())?;
+    result(&found.lines.iter().map(blame::answer).collect::<Vec<_>>())
+}
+
+pub(super) fn why(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    let line: String = params.required("line")?;
+    let at = client.mended(params, Store::MustExist)?;
+    let workspace = &mut at.handle.place.workspace;
+    let found = why::line_at(workspace, &at.options, &line)?;
+    result(&why::answer(&*workspace.store, &found)?)
+}
+
+pub(super) fn path(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    let path: String = params.required("path")?;
+    let limit = params.optional("limit")?.unwrap_or(LogArgs::LIMIT);
+    let at = client.mended(params, Store::MustExist)?;
+    let workspace = &mut at.handle.place.workspace;
+    look_around(workspace).map_err(CommandError::from)?;
+    result(&history::answer(&history::rows(workspace, &at.options, &path, limit)?))
+}
+
+pub(super) fn file(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    let file: String = params.required("file")?;
+    let at = client.at(params, Store::MustExist)?;
+    let bytes = cat::contents(&at.handle.place.workspace, &at.options, &file)?;
+    result(&cat::answer(&bytes))
+}
+
+pub(super) fn counts(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    let range: Option<String> = params.optional("range")?;
+    let since: Option<String> = params.optional("since")?;
+    let at = client.mended(params, Store::MustExist)?;
+    let workspace = &mut at.handle.place.workspace;
+    look_around(workspace).map_err(CommandError::from)?;
+    let counted = stats::counted_in(workspace, range.as_deref(), since.as_deref())?;
+    let sessions = workspace.store.sessions().map_err(CommandError::from)?;
+    result(&stats::answer(&counted, &sessions))
+}

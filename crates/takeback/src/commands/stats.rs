@@ -1,0 +1,171 @@
+//! `stats`: who wrote how much, and what is left of it.
+
+use std::io::Write as _;
+
+use takeback_core::Workspace;
+use takeback_core::history::{Stats, Written, settle, stats as count};
+use takeback_store::{Change, Point, PointKind, Seq, Session, Timestamp};
+
+use super::log::{described, moment};
+use crate::answers;
+use crate::args::{Options, StatsArgs};
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store};
+use crate::point::find;
+use crate::screen::{FAILURE, HEADING, HINT, NAME, SUCCESS, Screen, count as counted, plain};
+use crate::session_name::SessionNames;
+use crate::table::{Cell, Overflow, Table};
+
+pub(crate) fn stats(
+    options: &Options,
+    args: &StatsArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut place = place::open_recovered(options, Store::MustExist)?;
+    takeback_core::look_around(&mut place.workspace)?;
+    let workspace = &place.workspace;
+    let stats = counted_in(workspace, args.range.as_deref(), args.since.as_deref())?;
+    let sessions = workspace.store.sessions()?;
+    if screen.json {
+        screen.json(&answer(&stats, &sessions))?;
+        return Ok(0);
+    }
+    screen.page()?;
+    print(&stats, &sessions, screen)
+}
+
+/// Counts the range `A..B`, `A..`, `..B`, or what was written since a time.
+pub(crate) fn counted_in(
+    workspace: &Workspace,
+    range: Option<&str>,
+    since: Option<&str>,
+) -> Result<Stats, CommandError> {
+    let store = &*workspace.store;
+    let points = store.points()?;
+    let (from, to) = match range {
+        None => (Seq(0), None),
+        Some(range) => {
+            let (from, to) = range.split_once("..").ok_or_else(|| {
+                CommandError::new(Kind::Usage, format!("{} is not a range", plain(range)))
+                    .hint("Write two points with two dots between, as in @~5..@, or one: @~5..")
+            })?;
+            let seq = |name: &str| -> Result<Option<Seq>, CommandError> {
+                (!name.is_empty()).then(|| Ok(find(&points, name)?.seq)).transpose()
+            };
+            (seq(from)?.unwrap_or(Seq(0)), seq(to)?)
+        }
+    };
+    let mut changes = match to {
+        Some(to) => store.changes_between(from, to)?,
+        None => store.changes_after(from)?,
+    };
+    let since = since.map(moment).transpose()?.unwrap_or(Timestamp(i64::MIN));
+    changes.retain(|change: &Change| change.time >= since);
+    settle(store, &mut changes)?;
+    let is_in = |point: &&Point| point.seq >= from && to.is_none_or(|to| point.seq < to);
+    let points: Vec<Point> = points
+        .iter()
+        .filter(is_in)
+        .filter(|point| point.kind == PointKind::Prompt)
+        .cloned()
+        .collect();
+    Ok(count(store, &changes, &points)?)
+}
+
+pub(crate) fn answer(stats: &Stats, sessions: &[Session]) -> answers::StatsAnswer {
+    let session = |(id, written): &(takeback_store::SessionId, Written)| {
+        let record = sessions.iter().find(|session| session.id == *id);
+        answers::SessionStats {
+            session: id.0.clone(),
+            agent: record.and_then(|session| session.agent.clone()),
+            model: None,
+            written: written_answer(*written),
+        }
+    };
+    let prompt = |(point, written): &(Point, Written)| answers::PromptStats {
+        point: answers::Id::new(point.id),
+        session: point.session.as_ref().map(|session| session.0.clone()),
+        description: point.description.clone(),
+        written: written_answer(*written),
+    };
+    answers::StatsAnswer {
+        agents: written_answer(stats.agents),
+        you: written_answer(stats.you),
+        unclear: written_answer(stats.unclear),
+        unknown: written_answer(stats.unknown),
+        sessions: stats.sessions.iter().map(session).collect(),
+        prompts: stats.prompts.iter().map(prompt).collect(),
+        not_followed: stats.not_followed.iter().map(|path| answers::path(path).file_path).collect(),
+    }
+}
+
+fn written_answer(written: Written) -> answers::Written {
+    let Written { count, left } = written;
+    let count = answers::ChangeCount {
+        files: count.files,
+        insertions: count.lines.insertions,
+        deletions: count.lines.deletions,
+    };
+    answers::Written { count, left }
+}
+
+fn print(stats: &Stats, sessions: &[Session], screen: &mut Screen) -> Result<u8, CommandError> {
+    let names = SessionNames::of(sessions);
+    let out = &mut screen.out;
+    let none = Written::default();
+    let all = [stats.agents, stats.you, stats.unclear, stats.unknown];
+    if all.iter().all(|written| *written == none) {
+        writeln!(out, "Nothing was written.")?;
+        return Ok(0);
+    }
+    let mut table =
+        Table::new(0, [Overflow::End(16), Overflow::All(1), Overflow::Nothing, Overflow::All(2)]);
+    let mut row = |indent: &str, who: String, written: Written| {
+        let Written { count, left } = written;
+        let mut lines = Cell::new(SUCCESS, format!("+{}", count.lines.insertions));
+        lines.push(FAILURE, format!(" -{}", count.lines.deletions));
+        table.rows.push([
+            Cell::plain(format!("{indent}{who}")),
+            Cell::plain(counted(count.files, "file")),
+            lines,
+            Cell::new(HINT, format!("{left} of them left")),
+        ]);
+    };
+    row("", "agents".to_owned(), stats.agents);
+    for (session, written) in &stats.sessions {
+        row("  ", names.get(session), *written);
+    }
+    row("", "you".to_owned(), stats.you);
+    for (who, written) in [("unclear", stats.unclear), ("deleted sessions", stats.unknown)] {
+        if written != none {
+            row("", who.to_owned(), written);
+        }
+    }
+    table.print(out)?;
+    if !stats.prompts.is_empty() {
+        writeln!(out, "\n{HEADING}By prompt{HEADING:#}")?;
+        let mut table = Table::new(
+            0,
+            [Overflow::Nothing, Overflow::End(20), Overflow::Nothing, Overflow::All(1)],
+        );
+        for (point, Written { count, left }) in &stats.prompts {
+            let mut lines = Cell::new(SUCCESS, format!("+{}", count.lines.insertions));
+            lines.push(FAILURE, format!(" -{}", count.lines.deletions));
+            table.rows.push([
+                Cell::new(NAME, &point.id.to_string()[..8]),
+                Cell::plain(plain(&described(point))),
+                lines,
+                Cell::new(HINT, format!("{left} left")),
+            ]);
+        }
+        table.print(out)?;
+    }
+    if !stats.not_followed.is_empty() {
+        let files = counted(stats.not_followed.len(), "file");
+        writeln!(
+            out,
+            "{HINT}What is left of {files} is not known: not text, too large, or lost.{HINT:#}"
+        )?;
+    }
+    Ok(0)
+}
