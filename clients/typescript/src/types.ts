@@ -31,6 +31,30 @@ export type Author =
   | { kind: 'deleted' }
   | { kind: 'import' };
 
+/** `bisect` and `history:bisect`: what made a command fail. */
+export interface BisectAnswer {
+  /** The point of the prompt; `null`: the step belongs to no prompt. */
+  turn: Id | null;
+  /** The tool call; `null`: the step is no tool call. */
+  call: string | null;
+  /** The beginning of the prompt. */
+  prompt: string | null;
+  /** Who made the step. */
+  author: Author;
+  /** The command, of a shell call. */
+  command: string | null;
+  /** The last point at which the command was good. */
+  good: Id | null;
+  /** The paths that the step changed. */
+  files: FilePath[];
+  /** How many steps it may be; more than one only where steps between were skipped. */
+  candidates: number;
+  /** How often the command ran. */
+  runs: number;
+  /** How often it could not be tested. */
+  skipped: number;
+}
+
 /** A line, and who wrote it. */
 export interface BlamedLine {
   /** Its number, from 1. */
@@ -343,6 +367,14 @@ export interface FileDiff {
   filePathBase64?: string;
   /** Only of `checkpoint:diff` with `patchBytes`, for text that fits. */
   patch?: string;
+}
+
+/** A path from the root of the workspace; flattened into the object that has it. */
+export interface FilePath {
+  /** The path, with `/` between names. */
+  filePath: string;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
+  filePathBase64?: string;
 }
 
 /** What happened to a file between a point and the next. */
@@ -1079,6 +1111,7 @@ export interface Results {
   'checkpoint:verify': VerifyAnswer;
   'event:hook': HookAnswer;
   'event:record': RecordAnswer;
+  'history:bisect': BisectAnswer;
   'history:blame': BlamedLine[];
   'history:cat': CatAnswer;
   'history:path': FileRow[];
@@ -1121,6 +1154,7 @@ export const METHODS = [
   'checkpoint:verify',
   'event:hook',
   'event:record',
+  'history:bisect',
   'history:blame',
   'history:cat',
   'history:path',

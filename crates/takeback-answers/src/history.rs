@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ByAuthor, ChangeCount, Evidence, FilePath, Id, TakenBack, Time};
+use crate::{Author, ByAuthor, ChangeCount, Evidence, FilePath, Id, TakenBack, Time};
 
 /// `blame` and `history:blame`: the lines of a file, in order.
 pub type BlameAnswer = Vec<BlamedLine>;
@@ -181,6 +181,33 @@ pub struct Written {
     pub count: ChangeCount,
     /// Lines that are still there.
     pub left: usize,
+}
+
+/// `bisect` and `history:bisect`: what made a command fail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct BisectAnswer {
+    /// The point of the prompt; `null`: the step belongs to no prompt.
+    pub turn: Option<Id>,
+    /// The tool call; `null`: the step is no tool call.
+    pub call: Option<String>,
+    /// The beginning of the prompt.
+    pub prompt: Option<String>,
+    /// Who made the step.
+    pub author: Author,
+    /// The command, of a shell call.
+    pub command: Option<String>,
+    /// The last point at which the command was good.
+    pub good: Option<Id>,
+    /// The paths that the step changed.
+    pub files: Vec<FilePath>,
+    /// How many steps it may be; more than one only where steps between were skipped.
+    pub candidates: usize,
+    /// How often the command ran.
+    pub runs: usize,
+    /// How often it could not be tested.
+    pub skipped: usize,
 }
 
 /// What a session wrote.

@@ -43,8 +43,8 @@ pub use self::file::{
     NotCapturedReason, Note, PathEvidence, Problem, Unreadable, UnreadableKind,
 };
 pub use self::history::{
-    BlameAnswer, BlamedLine, CatAnswer, FileRow, HistoryAnswer, LineAuthor, LineSource, LineWriter,
-    PromptStats, SessionStats, StatsAnswer, WhyAnswer, Written,
+    BisectAnswer, BlameAnswer, BlamedLine, CatAnswer, FileRow, HistoryAnswer, LineAuthor,
+    LineSource, LineWriter, PromptStats, SessionStats, StatsAnswer, WhyAnswer, Written,
 };
 pub use self::point::{
     ByAuthor, Call, ChangeCount, CheckpointAnswer, DiffAnswer, GitState, LogAnswer, Point,

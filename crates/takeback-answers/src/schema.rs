@@ -6,13 +6,13 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ArchiveAnswer, BlameAnswer, CatAnswer, Checkpoint, CheckpointAnswer, CleanupAnswer,
-    CleanupPreview, ConfigAnswer, DiffAnswer, DoctorAnswer, DuAnswer, EffectAnswer, ErrorAnswer,
-    ExportAnswer, FileCheckpoint, ForgetAnswer, HistoryAnswer, HookAnswer, ImportAnswer,
-    InitAnswer, LogAnswer, Point, PointCreated, PreviewAnswer, PurgeAnswer, Receipt, RecordAnswer,
-    RecoverAnswer, RecoverPreview, RelocateAnswer, ResumeAnswer, RunAnswer, SaveAnswer,
-    ServeAnswer, ServerInfo, ServerStatus, SessionDeletePreview, SessionsAnswer, Setting,
-    ShowAnswer, StateDeleteAnswer, StateDiffAnswer, StateExport, StateExportAnswer,
+    ArchiveAnswer, BisectAnswer, BlameAnswer, CatAnswer, Checkpoint, CheckpointAnswer,
+    CleanupAnswer, CleanupPreview, ConfigAnswer, DiffAnswer, DoctorAnswer, DuAnswer, EffectAnswer,
+    ErrorAnswer, ExportAnswer, FileCheckpoint, ForgetAnswer, HistoryAnswer, HookAnswer,
+    ImportAnswer, InitAnswer, LogAnswer, Point, PointCreated, PreviewAnswer, PurgeAnswer, Receipt,
+    RecordAnswer, RecoverAnswer, RecoverPreview, RelocateAnswer, ResumeAnswer, RunAnswer,
+    SaveAnswer, ServeAnswer, ServerInfo, ServerStatus, SessionDeletePreview, SessionsAnswer,
+    Setting, ShowAnswer, StateDeleteAnswer, StateDiffAnswer, StateExport, StateExportAnswer,
     StateForkAnswer, StateListAnswer, StatsAnswer, StatusAnswer, StatusLineAnswer, SubscribeAnswer,
     VerifyAnswer, WhyAnswer, WithdrawAnswer, WorkspacesAnswer,
 };
@@ -32,6 +32,7 @@ macro_rules! entries {
 
 /// Every command with `--json`, and `error`, which all of them may answer.
 const COMMANDS: &[Entry] = entries! {
+    "bisect": BisectAnswer;
     "blame": BlameAnswer;
     "cat": CatAnswer;
     "checkpoint": CheckpointAnswer;
@@ -93,6 +94,7 @@ const METHODS: &[Entry] = entries! {
     "checkpoint:verify": VerifyAnswer;
     "event:hook": HookAnswer;
     "event:record": RecordAnswer;
+    "history:bisect": BisectAnswer;
     "history:blame": BlameAnswer;
     "history:cat": CatAnswer;
     "history:path": HistoryAnswer;

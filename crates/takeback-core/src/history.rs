@@ -2,6 +2,7 @@
 //! of a turn.
 
 mod authored_lines;
+mod bisect;
 mod blame;
 mod by_author;
 mod commit_lines;
@@ -21,8 +22,9 @@ use takeback_store::{
 };
 
 pub use self::authored_lines::{
-    AuthoredFile, AuthoredLine, LineAuthor, LineSource, LineWriter, authored_lines,
+    AuthoredFile, AuthoredLine, LineAuthor, LineSource, LineWriter, authored_lines, point_of,
 };
+pub use self::bisect::{Bisection, Verdict};
 pub use self::blame::{Blame, BlameError, BlamedLine, FileVersion, LineOrigin, blame};
 pub use self::by_author::{AuthorDiff, changes_by};
 pub use self::commit_lines::ask_git;

@@ -49,6 +49,7 @@ mod purge;
 pub mod record;
 pub mod retention;
 pub mod rewind;
+mod tree_copy;
 pub mod watch;
 mod workspace;
 pub mod worktree;
@@ -57,6 +58,7 @@ pub mod worktree;
 pub use ambient::{Ambient, system_random};
 pub use git::{Commit, CommitLine, GitError, Repository, git_state};
 pub use progress::{Progress, ProgressListener, Work};
+pub use tree_copy::{CopyError, CopyGaps, TreeCopy};
 pub use workspace::{Limits, Workspace, WorkspaceError, WorkspaceOptions, check_root, index_in};
 
 // What happens in it.

@@ -104,7 +104,7 @@ pub(crate) fn change(change: &StoreChange) -> Change {
     }
 }
 
-fn author(author: &StoreAuthor) -> Author {
+pub(crate) fn author(author: &StoreAuthor) -> Author {
     match author {
         StoreAuthor::Agent { session, turn, call, tool } => Author::Agent {
             session: session.0.clone(),

@@ -17,8 +17,8 @@ pub(crate) use agent::{
     ScopeName, ServeArgs,
 };
 pub(crate) use point::{
-    Ambiguous, ApplyArgs, BlameArgs, CatArgs, CheckpointArgs, DiffArgs, HistoryArgs, LabelArgs,
-    LogArgs, PointArgs, RewindArgs, ShowArgs, StatsArgs, UndoArgs, WhyArgs,
+    Ambiguous, ApplyArgs, BisectArgs, BlameArgs, CatArgs, CheckpointArgs, DiffArgs, HistoryArgs,
+    LabelArgs, LogArgs, PointArgs, RewindArgs, ShowArgs, StatsArgs, UndoArgs, WhyArgs,
 };
 pub(crate) use state::{
     EffectArgs, ForkArgs, ListStateArgs, ResumeArgs, RollbackArgs, SaveArgs, StateArgs,
@@ -207,6 +207,11 @@ pub(crate) enum Command {
     Cat(CatArgs),
     /// Show who wrote how much, and what is left of it
     Stats(StatsArgs),
+    /// Find the prompt, and then the tool call, after which a command fails
+    ///
+    /// Runs the command in a scratch copy of the recorded files at one point after the other, never in your
+    /// folder. Build output and .git are not in the copy.
+    Bisect(BisectArgs),
     /// Take back what an agent did since a point
     Rewind(RewindArgs),
     /// Take back the last rewind

@@ -17,6 +17,7 @@ mod checkpoint;
 mod log;
 mod show;
 mod diff;
+mod bisect;
 mod blame;
 mod why;
 mod history;
@@ -101,6 +102,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::History(args) => history::history(options, &args, &mut screen)?,
         Command::Cat(args) => cat::cat(options, &args, &mut screen)?,
         Command::Stats(args) => stats::stats(options, &args, &mut screen)?,
+        Command::Bisect(args) => bisect::bisect(options, &args, &mut screen)?,
         Command::Rewind(rewind) => rewind::rewind(options, &rewind, &mut screen)?,
         Command::Undo(undo) => rewind::undo(options, &undo, &mut screen)?,
         Command::Redo(redo) => rewind::redo(options, &redo, &mut screen)?,

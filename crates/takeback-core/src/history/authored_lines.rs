@@ -158,7 +158,7 @@ impl Writers<'_> {
             return Ok(known.clone());
         }
         let writer = match (commit, change) {
-            (Some(line), _) => from_commit(line.commit, noted),
+            (Some(line), _) => from_commit(&line.commit, noted),
             (None, Some(change)) => from_change(self.store, change)?,
             (None, None) => LineWriter {
                 author: if is_older { LineAuthor::Before } else { LineAuthor::Unknown },
@@ -169,7 +169,7 @@ impl Writers<'_> {
     }
 }
 
-fn from_commit(commit: Arc<Commit>, noted: Option<(LineSource, NotedAuthor)>) -> LineWriter {
+fn from_commit(commit: &Arc<Commit>, noted: Option<(LineSource, NotedAuthor)>) -> LineWriter {
     let writer = LineWriter {
         at: Some(Timestamp(commit.authored_at.saturating_mul(1000))),
         commit: Some(commit.clone()),
@@ -235,7 +235,11 @@ fn from_change(store: &dyn Store, change: &Change) -> Result<LineWriter, StoreEr
 }
 
 /// The point of the turn in which a change was made.
-fn point_of(store: &dyn Store, turn: &Turn, change: &Change) -> Result<Option<Point>, StoreError> {
+pub fn point_of(
+    store: &dyn Store,
+    turn: &Turn,
+    change: &Change,
+) -> Result<Option<Point>, StoreError> {
     let mut most = 8;
     loop {
         let filter = PointFilter::WithoutSafety;

@@ -253,7 +253,7 @@ impl FollowedFile {
         match (&change.before, text_of(store, &change.before)?) {
             (Entry::File { digest, .. }, Some(text)) => {
                 let cause = if is_first { Cause::Before } else { Cause::Unknown };
-                self.add(*digest, &text, (cause, change), &[], versions);
+                self.add((*digest, &text), (cause, change), &[], versions);
             }
             (Entry::NotCaptured { .. }, _) => self.is_unknown = true,
             _ if is_first => {}
@@ -277,7 +277,7 @@ impl FollowedFile {
         match (change.after.digest(), text) {
             (Some(digest), Some(text)) => {
                 self.is_unknown = false;
-                self.add(digest, &text, (cause, change), removed, versions);
+                self.add((digest, &text), (cause, change), removed, versions);
             }
             (Some(_), None) => self.is_unknown = true,
             (None, _) => {
@@ -293,8 +293,7 @@ impl FollowedFile {
     /// Adds a version whose new lines have this cause.
     fn add(
         &mut self,
-        digest: Digest,
-        text: &[u8],
+        (digest, text): (Digest, &[u8]),
         (cause, change): (Cause, &Change),
         removed: &[RemovedRun<LineOrigin>],
         versions: &mut Vec<FileVersion>,

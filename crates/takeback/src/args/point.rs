@@ -120,6 +120,22 @@ pub(crate) struct WhyArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct BisectArgs {
+    /// A point at which COMMAND succeeds [default: the oldest point]
+    #[arg(long, value_name = "POINT")]
+    pub(crate) good: Option<String>,
+    /// A point at which COMMAND fails [default: the current files]
+    #[arg(long, value_name = "POINT")]
+    pub(crate) bad: Option<String>,
+    /// Copy PATH, which is not recorded, into the scratch folder first (node_modules); may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) with: Vec<PathBuf>,
+    /// The command: exit code 0 is good, 125 skips, any other is bad
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct CatArgs {
     /// The point and the path, with a colon between: @~2:src/main.rs
     #[arg(value_name = "POINT:PATH")]

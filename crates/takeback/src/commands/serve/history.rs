@@ -1,12 +1,16 @@
 //! `history:*`: questions about files over time.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
 use takeback_core::look_around;
 use takeback_ipc::{NamedParams, Outcome, Outlet};
 
 use super::client::{Client, result};
-use crate::args::LogArgs;
-use crate::commands::{blame, cat, history, stats, why};
-use crate::error::CommandError;
+use crate::args::{BisectArgs, LogArgs};
+use crate::commands::{bisect, blame, cat, history, stats, why};
+use crate::error::{CommandError, Kind};
 use crate::place::Store;
 
 pub(super) fn blame(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
@@ -24,6 +28,27 @@ pub(super) fn why(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outc
     let workspace = &mut at.handle.place.workspace;
     let found = why::line_at(workspace, &at.options, &line)?;
     result(&why::answer(&*workspace.store, &found)?)
+}
+
+pub(super) fn bisect(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    let command: Vec<OsString> =
+        params.required::<Vec<String>>("command")?.into_iter().map(OsString::from).collect();
+    let (good, bad) = (params.optional("good")?, params.optional("bad")?);
+    let with: Vec<PathBuf> = params.optional("with")?.unwrap_or_default();
+    if command.is_empty() {
+        return Err(CommandError::new(Kind::Usage, "the command is empty").into());
+    }
+    let at = client.mended(params, Store::MustExist)?;
+    let workspace = &mut at.handle.place.workspace;
+    let folder = workspace.root.path().to_owned();
+    let request = bisect::BisectRequest {
+        args: &BisectArgs { good, bad, with, command },
+        folder: &folder,
+        output: bisect::Output::Hidden,
+        interrupted: &AtomicBool::new(false),
+    };
+    let found = bisect::search(workspace, &request, &mut |_| {})?;
+    result(&bisect::answer(&*workspace.store, &found)?)
 }
 
 pub(super) fn path(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {

@@ -60,6 +60,7 @@ pub(super) const METHODS: &[Method] = &[
         checkpoints::differences,
     ),
     named("history:blame", &["path", "lines", "workspace"], history::blame),
+    named("history:bisect", &["command", "good", "bad", "with", "workspace"], history::bisect),
     named("history:why", &["line", "workspace"], history::why),
     named("history:path", &["path", "limit", "workspace"], history::path),
     named("history:cat", &["file", "workspace"], history::file),
