@@ -79,6 +79,27 @@ export class Client extends EventEmitter<ClientEvents> {
     verify: (options: Options<'checkpoint:verify'> = {}) => this.call('checkpoint:verify', options),
   };
 
+  /** Questions about files over time. */
+  readonly history = {
+    /** Which change each line of a file came from. */
+    blame: (path: string, options: Options<'history:blame', 'path'> = {}) =>
+      this.call('history:blame', { ...options, path }),
+    /** The change that wrote a line: `PATH:LINE`. */
+    why: (line: string, options: Options<'history:why', 'line'> = {}) =>
+      this.call('history:why', { ...options, line }),
+    /** The points that changed a file. */
+    path: (path: string, options: Options<'history:path', 'path'> = {}) =>
+      this.call('history:path', { ...options, path }),
+    /** A file as it was: `POINT:PATH`. */
+    cat: (file: string, options: Options<'history:cat', 'file'> = {}) =>
+      this.call('history:cat', { ...options, file }),
+    /** Lines and files by author. */
+    stats: (options: Options<'history:stats'> = {}) => this.call('history:stats', options),
+    /** Runs a command on copies, to find the change after which it fails. */
+    bisect: (command: string[], options: Options<'history:bisect', 'command'> = {}) =>
+      this.call('history:bisect', { ...options, command }),
+  };
+
   readonly point = {
     list: (options: Options<'point:list'> = {}) => this.call('point:list', options),
     show: (point = '@', options: Options<'point:show', 'point'> = {}) =>

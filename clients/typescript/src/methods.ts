@@ -27,6 +27,33 @@ interface RewindTarget {
   sessions?: string[];
   allAgents?: boolean;
   ambiguous?: 'leave' | 'take';
+  /** Files with unclear changes: take the changes back as if the agent had made them. */
+  take?: string[];
+  /** Files with unclear changes: keep the changes as your own. */
+  mine?: string[];
+}
+
+/** Which points to list. The filters can be combined. */
+interface PointFilter {
+  limit?: number;
+  session?: string;
+  /** Also the points that Takeback makes itself. */
+  all?: boolean;
+  /** Points after which one of these paths, or something below it, changed; or globs. */
+  paths?: string[];
+  /** Rewinds and other operations instead of points. */
+  ops?: boolean;
+  /** Points after which `you`, `agent`, an agent's name or a session changed something. */
+  by?: string;
+  /** `10m`, `2h`, `14:00`, `2026-11-19` */
+  since?: string;
+  until?: string;
+  /** Points with this text in the prompt or label. */
+  grep?: string;
+  /** Points after which a file got or lost this text. */
+  text?: string;
+  /** Points after which this tool changed something. */
+  tool?: string;
 }
 
 /** The parameters of every method. */
@@ -36,11 +63,46 @@ export interface MethodParams {
   'checkpoint:cleanup': { trustClock?: boolean } & In;
   'checkpoint:create': { label?: string } & In;
   'checkpoint:preview': RewindTarget & In;
-  'checkpoint:diff': { from?: string; to?: string; paths?: string[]; patchBytes?: number } & In;
+  'checkpoint:diff': {
+    /** A point, or `POINT!` for what its turn changed. */
+    from?: string;
+    to?: string;
+    paths?: string[];
+    patchBytes?: number;
+    /** Only the changes of `you`, `agent`, an agent's name, or a session. */
+    by?: string;
+  } & In;
   'checkpoint:undo': { exact?: boolean } & RewindOptions;
   'checkpoint:redo': { exact?: boolean } & RewindOptions;
   'checkpoint:verify': In;
-  'point:list': { limit?: number; session?: string; all?: boolean } & In;
+  'history:blame': {
+    path: string;
+    /** Only these lines: `12` or `10-20`. */
+    lines?: string;
+  } & In;
+  'history:why': {
+    /** `PATH:LINE` */
+    line: string;
+  } & In;
+  'history:path': { path: string; limit?: number } & In;
+  'history:cat': {
+    /** `POINT:PATH` */
+    file: string;
+  } & In;
+  'history:stats': {
+    /** `A..B` */
+    range?: string;
+    since?: string;
+  } & In;
+  'history:bisect': {
+    /** The program and its arguments. It runs in a copy of the workspace. */
+    command: string[];
+    good?: string;
+    bad?: string;
+    /** Copied from the workspace first, for what is not recorded: `node_modules`. */
+    with?: string[];
+  } & In;
+  'point:list': PointFilter & In;
   'point:show': { point?: string } & In;
   /** With the `mark` of a preview: do exactly what it showed, or nothing. */
   'point:rewind': RewindTarget & RewindOptions & { mark?: string };

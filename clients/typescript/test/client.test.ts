@@ -67,6 +67,34 @@ test('file checkpoints are listed, rewound and cleaned up', async () => {
   assert.equal(await client.checkpoint.cleanup(), 0);
 });
 
+test('questions about files are answered', async () => {
+  await story(client, user);
+  const lines = await client.history.blame('a.txt');
+  assert.deepEqual(
+    lines.map((line) => [line.line, line.text, line.author, line.prompt]),
+    [[1, 'three', 'agent', 'three']],
+  );
+  assert.equal((await client.history.why('a.txt:1')).tool, 'Edit');
+  const past = await client.history.path('a.txt');
+  assert.deepEqual(past.slice(0, 2).map((row) => [row.what, row.byAuthor.agent.insertions]), [
+    ['changed', 1],
+    ['changed', 1],
+  ]);
+  assert.equal((await client.history.cat('m2:a.txt')).text, 'two\n');
+  assert.equal((await client.history.stats()).prompts.length, 2);
+  const [own] = await client.checkpoint.diff({ from: 'm1', by: 'agent' });
+  assert.equal(own?.filePath, 'a.txt');
+  const found = await client.point.list({ grep: 'two', by: 'agent', paths: ['a.txt'] });
+  assert.deepEqual(found.map((point) => point.description), ['two']);
+});
+
+test('bisect finds the prompt after which a command fails', async () => {
+  await client.checkpoint.create({ label: 'start' });
+  await story(client, user);
+  const found = await client.history.bisect(['grep', '-qv', 'three', 'a.txt'], { good: 'start' });
+  assert.deepEqual([found.prompt, found.author.kind], ['three', 'agent']);
+});
+
 test('points are made, shown and restored', async () => {
   const made = await client.checkpoint.create({ label: 'start' });
   await story(client, user);
