@@ -219,6 +219,7 @@ fn range(text: &str) -> Option<RangeInclusive<usize>> {
 }
 
 /// Line numbers as ranges. `lines`: ascending.
+#[cfg_attr(not(test), expect(dead_code, reason = "only a writer of notes needs it"))]
 pub(crate) fn ranges(lines: &[usize]) -> Vec<RangeInclusive<usize>> {
     let runs = lines.chunk_by(|a, b| a + 1 == *b);
     runs.map(|run| run[0]..=run[run.len() - 1]).collect()
