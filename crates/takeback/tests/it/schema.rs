@@ -29,6 +29,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("stats", &["stats"]),
     ("blame", &["blame", "a"]),
     ("why", &["why", "a:1"]),
+    ("bisect", &["bisect", "--", "test", "-e", "gone"]),
     ("status", &["status"]),
     ("status", &["status", "--line"]),
     ("rewind", &["rewind", "first", "--dry-run"]),
@@ -172,7 +173,7 @@ fn answers_match_the_schema() {
     let told: Vec<&str> = seen.into_iter().collect();
     assert_eq!(
         told,
-        ["diff", "du", "rewind", "run", "show", "status"],
+        ["bisect", "diff", "du", "rewind", "run", "show", "status"],
         "these met a name that is not UTF-8"
     );
 }
