@@ -16,29 +16,6 @@ pub use self::lines::{MERGE_LIMIT, TextMerge, merge_text};
 use super::plan::{DAMAGED, Sources, UNKNOWN_BEFORE};
 use super::present::StoreSources;
 
-/// Takes runs of changes out of an entry, the last one first. `None`: they overlap with other changes, or
-/// contents are missing. Contents that a merge made are put into `made`.
-pub(crate) fn without<'a>(
-    store: &dyn Store,
-    runs: impl DoubleEndedIterator<Item = (&'a Entry, &'a Entry)>,
-    now: &Entry,
-    made: &mut Vec<PackedBlob>,
-) -> Result<Option<Entry>, StoreError> {
-    let sources = StoreSources(store);
-    let mut texts = Texts { sources: &sources, made: HashMap::new() };
-    let mut entry = now.clone();
-    for (before, after) in runs.rev() {
-        match take_out(before, after, &entry, &mut texts)? {
-            Merged::Clean(merged) => entry = merged,
-            Merged::Conflict(_) | Merged::Lacking(_) => return Ok(None),
-        }
-    }
-    if let Some(text) = entry.digest().and_then(|digest| texts.made.remove(&digest)) {
-        made.push(PackedBlob::new(text));
-    }
-    Ok(Some(entry))
-}
-
 pub(super) enum Merged {
     Clean(Entry),
     Conflict(&'static str),
@@ -113,6 +90,29 @@ pub(super) fn take_out(
         (_, Entry::Absent, _) => Ok(Merged::Conflict("something else was put in its place since")),
         _ => Ok(Merged::Conflict("it was changed since")),
     }
+}
+
+/// Takes runs of changes out of an entry, the last one first. `None`: they overlap with other changes, or
+/// contents are missing. Contents that a merge made are put into `made`.
+pub(crate) fn without<'a>(
+    store: &dyn Store,
+    runs: impl DoubleEndedIterator<Item = (&'a Entry, &'a Entry)>,
+    now: &Entry,
+    made: &mut Vec<PackedBlob>,
+) -> Result<Option<Entry>, StoreError> {
+    let sources = StoreSources(store);
+    let mut texts = Texts { sources: &sources, made: HashMap::new() };
+    let mut entry = now.clone();
+    for (before, after) in runs.rev() {
+        match take_out(before, after, &entry, &mut texts)? {
+            Merged::Clean(merged) => entry = merged,
+            Merged::Conflict(_) | Merged::Lacking(_) => return Ok(None),
+        }
+    }
+    if let Some(text) = entry.digest().and_then(|digest| texts.made.remove(&digest)) {
+        made.push(PackedBlob::new(text));
+    }
+    Ok(Some(entry))
 }
 
 /// The value without the run, unless both the run and a later change set it.
