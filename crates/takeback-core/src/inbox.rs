@@ -79,7 +79,7 @@ impl Inbox {
 
     /// Keeps an event durably, and blocks later events until it is recorded.
     pub(crate) fn claim(&self, event: InboxEvent) -> Result<QueuedEvent, StoreError> {
-        self.create(event).map_err(self.failed("keeping an event"))
+        self.create(event).map_err(self.failed("saving an event"))
     }
 
     fn create(&self, event: InboxEvent) -> io::Result<QueuedEvent> {

@@ -109,7 +109,7 @@ impl NotCapturedReason {
     pub fn describe(self) -> &'static str {
         match self {
             Self::TooLarge => "too large to be copied, or over the budget",
-            Self::Deadline => "the agent went on before it could be read",
+            Self::Deadline => "the agent continued before it could be read",
             Self::Unreadable => "it could not be read",
             Self::Unstable => "it kept changing while it was read",
             Self::Purged => "purged from the store",

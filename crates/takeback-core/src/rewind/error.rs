@@ -36,8 +36,8 @@ pub enum RewindError {
     DamagedPlan { id: RewindId, source: serde_json::Error },
     #[error("the plan of rewind {id} cannot be written")]
     UnwritablePlan { id: RewindId, source: io::Error },
-    #[error("no folder of rewind {id} can be looked at")]
-    Stages { id: RewindId, source: io::Error },
+    #[error("the stages of rewinds in .takeback cannot be read")]
+    Stages { source: io::Error },
     /// The journal is open: the next command tries again.
     #[error("the rewind has been promised and cannot continue")]
     Unfinished { source: StageError },

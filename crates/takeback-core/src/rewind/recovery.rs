@@ -88,7 +88,7 @@ pub(super) fn clear_stages(
 }
 
 fn existing_stages(workspace: &Workspace) -> Result<Vec<RewindId>, RewindError> {
-    stages(&workspace.root).map_err(|source| RewindError::Stages { id: RewindId(0), source })
+    stages(&workspace.root).map_err(|source| RewindError::Stages { source })
 }
 
 /// Closes a journal whose plan cannot be read, so that it does not block every later rewind. Its stage may

@@ -146,7 +146,7 @@ fn unread_changes_keep_their_author() {
         [
             "not all",
             "deleted new.txt",
-            "not captured a.txt: the agent went on before it could be read"
+            "not captured a.txt: the agent continued before it could be read"
         ]
     );
     assert_eq!(sandbox.read("a.txt"), "the agent's\n");

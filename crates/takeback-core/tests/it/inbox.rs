@@ -225,7 +225,7 @@ fn an_agent_does_not_wait_for_a_locked_workspace() {
     sandbox.turn_end("s");
     assert_eq!(
         report(&sandbox.rewind_to(point)),
-        ["not all", "not captured a.txt: the agent went on before it could be read"]
+        ["not all", "not captured a.txt: the agent continued before it could be read"]
     );
     assert_eq!(sandbox.read("a.txt"), "two\n");
 }

@@ -29,7 +29,7 @@ pub(super) fn compact(store: &mut SqliteStore, effort: CompactEffort) -> Result<
             transaction.commit()?;
             Ok(())
         })();
-        store.rows("dropping what nothing names", dropped)?;
+        store.rows("dropping unreferenced contents", dropped)?;
         match evacuate(store, effort) {
             Err(error) if error.is_full() => {
                 punch_dead(store)?;
@@ -38,7 +38,7 @@ pub(super) fn compact(store: &mut SqliteStore, effort: CompactEffort) -> Result<
             evacuated => evacuated,
         }
     });
-    store.rows("giving space back", rows::vacuum(&store.db))?;
+    store.rows("reclaiming space", rows::vacuum(&store.db))?;
     evacuated?;
     match effort {
         CompactEffort::Everything => store.rows("rewriting it", rows::rewrite(&store.db)),
@@ -167,7 +167,7 @@ pub(super) fn live_records(
         Ok(blob) => live.entry(blob.1.segment).or_default().push(blob),
         Err(error) => broken = Some(error),
     });
-    store.rows("looking for dead weight in the packs", broken.map_or(listed, Err))?;
+    store.rows("listing what the packs hold", broken.map_or(listed, Err))?;
     Ok(live)
 }
 

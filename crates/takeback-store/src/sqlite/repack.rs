@@ -43,7 +43,7 @@ pub(super) fn repack(store: &mut SqliteStore, budget: u64) -> Result<RepackStats
     evacuate(store, CompactEffort::Worthwhile)?;
     merge_small(store)?;
     if read > 0 {
-        store.rows("giving space back", rows::vacuum(&store.db))?;
+        store.rows("reclaiming space", rows::vacuum(&store.db))?;
     }
     Ok(RepackStats { gained, more: false })
 }

@@ -42,6 +42,6 @@ pub(crate) fn dropped_bits(step: &Step) -> Option<String> {
 /// Why a step has nothing to do after all: only bits that are not restored differ.
 pub(super) fn only_bits_are_gone(step: &Step) -> Option<String> {
     let bits = dropped_bits(step).filter(|_| step.goal().as_ref() == Some(&step.present))?;
-    let (are, they) = if bits.ends_with('s') { ("are", "those are") } else { ("is", "that is") };
-    Some(format!("only its {bits} {are} gone, and {they} not given back"))
+    let (are, them) = if bits.ends_with('s') { ("are", "them") } else { ("is", "it") };
+    Some(format!("only its {bits} {are} gone, and a rewind does not restore {them}"))
 }

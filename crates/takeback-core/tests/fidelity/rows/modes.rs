@@ -41,7 +41,7 @@ fn plain() -> Vec<Row> {
         }),
         row("read-only file, deleted", file!("fixed", 0o444), |s| s.remove("fixed")),
         row(
-            "folder, closed to everybody",
+            "folder without any permission",
             |s| s.write("shut/inside/file", "f\n"),
             |s| s.set_mode("shut", 0),
         ),
@@ -195,7 +195,9 @@ fn set_id() -> Vec<Row> {
                 *expected.thing("tool") = damaged.0[&b"tool"[..]].clone();
                 expected.0.remove(&b"made"[..]);
             },
-            remarks: &["kept tool: only its set-user-id bit is gone, and that is not given back"],
+            remarks: &[
+                "kept tool: only its set-user-id bit is gone, and a rewind does not restore it",
+            ],
             ..row("set-id bit, taken away", tool, |s| {
                 s.set_mode("tool", 0o755);
                 s.write("made", "m\n");

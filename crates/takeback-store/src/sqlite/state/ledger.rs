@@ -195,7 +195,7 @@ pub(super) fn documents(db: &Connection, category: Category) -> Result<Vec<Docum
         let key = String::from_utf8(row.get(0)?).ok();
         key.and_then(|key| DocumentKey::new(key).ok()).ok_or_else(|| {
             let what = format!("the key of a {}", category.name());
-            RowError::State(StateError::Damaged { what, why: "it is none".to_owned() })
+            RowError::State(StateError::Damaged { what, why: "it is not a valid key".to_owned() })
         })
     })?;
     rows.collect()

@@ -159,7 +159,7 @@ fn name<T>(
     parse: impl Fn(String) -> std::result::Result<T, crate::state::InvalidKey>,
 ) -> Result<T> {
     let name = String::from_utf8(bytes).ok().and_then(|name| parse(name).ok());
-    name.ok_or_else(|| damaged(format!("the name of {of}"), "it is none"))
+    name.ok_or_else(|| damaged(format!("the name of {of}"), "it is not a valid name"))
 }
 
 fn step_row(row: &Row<'_>) -> Result<StepRow> {

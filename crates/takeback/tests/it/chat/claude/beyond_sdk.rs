@@ -37,14 +37,14 @@ fn subagent_changes_are_taken_back() {
         json!("My part is done."),
     ];
     let answers = [&[subagent()], helper.as_slice(), &[json!("All is done.")]].concat();
-    chat.turn("Let somebody else do it", &answers);
+    chat.turn("Let a subagent do it", &answers);
     assert_eq!(chat.user.read("a.txt"), "two\n");
 
     let sdk = chat.rewind_with_sdk(1, |_| ());
     assert_eq!(sdk.text("a.txt").as_deref(), Some("two\n"));
     assert_eq!(sdk.text("b.txt").as_deref(), Some("new\n"));
 
-    chat.goes_back_to("1").sees("Restored to checkpoint: Let somebody else do it");
+    chat.goes_back_to("1").sees("Restored to checkpoint: Let a subagent do it");
     assert_eq!(chat.user.tree(), before);
 }
 
