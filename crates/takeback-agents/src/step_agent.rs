@@ -199,19 +199,15 @@ impl<'a> StepAgent<'a> {
         initial: &Values,
     ) -> Result<RunPosition, RunError> {
         let start = NewCheckpoint {
-            execution: &self.execution,
-            branch: None,
-            step: StepIndex(0),
             // Of two runs that start together, both save the same or one of them fails.
             attempt: Some(Attempt::FIRST),
-            step_name: "start",
-            time: (workspace.ambient.now)(),
-            status: Status::Success,
-            error: None,
-            values: initial,
-            expect: ExpectedHead::Anything,
-            point: None,
-            session: None,
+            ..NewCheckpoint::success(
+                &self.execution,
+                StepIndex(0),
+                "start",
+                (workspace.ambient.now)(),
+                initial,
+            )
         };
         let (saved, _) = save_step(workspace, &start)?;
         (self.on_event)(&RunEvent::Saved(&saved.record));
@@ -306,18 +302,16 @@ impl<'a> StepAgent<'a> {
             }
         };
         let new = NewCheckpoint {
-            execution: &self.execution,
-            branch: None,
-            step: index,
-            attempt: None,
-            step_name: &step.name,
-            time: (workspace.ambient.now)(),
             status: if error.is_none() { Status::Success } else { Status::Failed },
             error: error.as_deref(),
-            values: &values,
             expect: ExpectedHead::Newest(Some(&at.head.id())),
-            point: None,
-            session: None,
+            ..NewCheckpoint::success(
+                &self.execution,
+                index,
+                &step.name,
+                (workspace.ambient.now)(),
+                &values,
+            )
         };
         let overtaken =
             |source| Err(RunError::Overtaken { execution: self.execution.clone(), source });

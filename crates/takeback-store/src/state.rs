@@ -261,6 +261,33 @@ pub struct NewCheckpoint<'a> {
     pub session: Option<&'a SessionId>,
 }
 
+impl<'a> NewCheckpoint<'a> {
+    /// The next attempt of a step that succeeded, on the current branch, of no session.
+    #[must_use]
+    pub fn success(
+        execution: &'a ExecutionId,
+        step: StepIndex,
+        step_name: &'a str,
+        time: Timestamp,
+        values: &'a Values,
+    ) -> Self {
+        Self {
+            execution,
+            branch: None,
+            step,
+            attempt: None,
+            step_name,
+            time,
+            status: Status::Success,
+            error: None,
+            values,
+            expect: ExpectedHead::Anything,
+            point: None,
+            session: None,
+        }
+    }
+}
+
 /// The head that a branch must have for a checkpoint to be saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExpectedHead<'a> {

@@ -20,7 +20,7 @@ use takeback_core::rewind::{
 };
 use takeback_core::{AgentEvent, RecordOutcome, Tools, Workspace, record, record_late_events};
 use takeback_store::state::{
-    CheckpointId, ExecutionId, ExpectedHead, NewCheckpoint, SaveOutcome, Status, StepIndex, Values,
+    CheckpointId, ExecutionId, NewCheckpoint, SaveOutcome, Status, StepIndex, Values,
 };
 use takeback_store::{Digest, Point, PointId, SessionId, StateError, States, StoreError};
 
@@ -237,18 +237,16 @@ impl Takeback {
         let session = step.session.map(SessionId::from);
         let mut shared = self.lock();
         let new = NewCheckpoint {
-            execution: &execution,
-            branch: None,
-            step: StepIndex(step.index),
-            attempt: None,
-            step_name: step.name,
-            time: (shared.place.workspace.ambient.now)(),
             status: if step.error.is_some() { Status::Failed } else { Status::Success },
             error: step.error,
-            values: &step.values,
-            expect: ExpectedHead::Anything,
-            point: None,
             session: session.as_ref(),
+            ..NewCheckpoint::success(
+                &execution,
+                StepIndex(step.index),
+                step.name,
+                (shared.place.workspace.ambient.now)(),
+                &step.values,
+            )
         };
         let (saved, recorded) = execution::save_step(&mut shared.place.workspace, &new)?;
         shared.note_missing("", &recorded);

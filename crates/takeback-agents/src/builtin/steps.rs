@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use takeback_core::execution::{ExecutionError, resume_last, save_step};
 use takeback_store::state::{
-    Checkpoint, CheckpointKey, ExecutionId, ExpectedHead, HeadMove, ListQuery, ListScope, MoveTo,
-    NewCheckpoint, Status, StepIndex, Values,
+    Checkpoint, CheckpointKey, ExecutionId, HeadMove, ListQuery, ListScope, MoveTo, NewCheckpoint,
+    Status, StepIndex, Values,
 };
 use takeback_store::{StateError, States};
 
@@ -84,18 +84,16 @@ impl Steps {
         };
         let session = capture.session.clone();
         let new = NewCheckpoint {
-            execution: &self.execution,
-            branch: None,
-            step: self.next,
-            attempt: None,
-            step_name: step.name,
-            time: (capture.workspace.ambient.now)(),
             status: if step.error.is_some() { Status::Failed } else { Status::Success },
             error: step.error,
-            values: &values,
-            expect: ExpectedHead::Anything,
-            point: None,
             session: Some(&session),
+            ..NewCheckpoint::success(
+                &self.execution,
+                self.next,
+                step.name,
+                (capture.workspace.ambient.now)(),
+                &values,
+            )
         };
         let saved = if capture.recording && step.with_files {
             match save_step(&mut capture.workspace, &new) {

@@ -9,7 +9,7 @@ use takeback_store::SessionId;
 use takeback_store::Timestamp;
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::state::{
-    Attempt, CheckpointKey, ExecutionId, ExpectedHead, NewCheckpoint, Status, StepIndex, Values,
+    Attempt, CheckpointKey, ExecutionId, NewCheckpoint, StepIndex, Values,
 };
 use takeback_testkit::{Sandbox, SandboxImage};
 
@@ -21,23 +21,14 @@ fn execution() -> ExecutionId {
 
 fn save(sandbox: &mut Sandbox, step: u32) {
     let execution = execution();
+    // Long enough for nodes of its own.
+    let state = json!({ "at": step, "text": "x".repeat(5000) });
+    let values = Values { state, ..Values::default() };
+    let (step, time) = (StepIndex(step), Timestamp(i64::from(step)));
+    let session = Some(&SessionId::from("s"));
     let new = NewCheckpoint {
-        execution: &execution,
-        branch: None,
-        step: StepIndex(step),
-        attempt: None,
-        step_name: "a step",
-        time: Timestamp(i64::from(step)),
-        status: Status::Success,
-        error: None,
-        // Long enough for nodes of its own.
-        values: &Values {
-            state: json!({ "at": step, "text": "x".repeat(5000) }),
-            ..Values::default()
-        },
-        expect: ExpectedHead::Anything,
-        point: None,
-        session: Some(&SessionId::from("s")),
+        session,
+        ..NewCheckpoint::success(&execution, step, "a step", time, &values)
     };
     save_step(&mut sandbox.workspace, &new).unwrap();
 }

@@ -30,20 +30,7 @@ fn key(step: u32, attempt: u32) -> CheckpointKey {
 
 /// A successful step of no session.
 fn checkpoint<'a>(execution: &'a ExecutionId, step: u32, values: &'a Values) -> NewCheckpoint<'a> {
-    NewCheckpoint {
-        execution,
-        branch: None,
-        step: StepIndex(step),
-        attempt: None,
-        step_name: "a step",
-        time: Timestamp(i64::from(step)),
-        status: Status::Success,
-        error: None,
-        values,
-        expect: ExpectedHead::Anything,
-        point: None,
-        session: None,
-    }
+    NewCheckpoint::success(execution, StepIndex(step), "a step", Timestamp(i64::from(step)), values)
 }
 
 fn save(sandbox: &mut Sandbox, step: u32, state: Value, status: Status) -> SaveOutcome {

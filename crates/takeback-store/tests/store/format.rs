@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use takeback_store::state::{
-    Attempt, BranchName, Category, CheckpointKey, DocumentKey, ExecutionId, ExpectedHead,
-    NewCheckpoint, NewEffect, Status, StepIndex, Values,
+    Attempt, BranchName, Category, CheckpointKey, DocumentKey, ExecutionId, NewCheckpoint,
+    NewEffect, StepIndex, Values,
 };
 use takeback_store::{
     SessionId, SqliteStates, SqliteStore, States as _, StoreError, Timestamp, Upkeep as _,
@@ -181,19 +181,16 @@ fn save_states(dir: &Path) {
     let states = SqliteStates::at(dir);
     let execution = ExecutionId::new("exec-1").unwrap();
     for step in 1..=STEPS {
+        let values = conversation(step);
         let new = NewCheckpoint {
-            execution: &execution,
-            branch: None,
-            step: StepIndex(step),
-            attempt: None,
-            step_name: "think",
-            time: Timestamp(1_700_000_000_000 + i64::from(step)),
-            status: Status::Success,
-            error: None,
-            values: &conversation(step),
-            expect: ExpectedHead::Anything,
-            point: None,
             session: Some(&SessionId::from("agent")),
+            ..NewCheckpoint::success(
+                &execution,
+                StepIndex(step),
+                "think",
+                Timestamp(1_700_000_000_000 + i64::from(step)),
+                &values,
+            )
         };
         states.save(&new).unwrap();
     }

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use takeback_store::state::{
-    Attempt, Category, CheckpointId, CheckpointKey, DocumentKey, ExecutionId, ExpectedHead,
-    HeadMove, ListQuery, ListScope, MoveTo, NewCheckpoint, NewEffect, Page, Record, StateError,
-    States, Status, StepIndex, Values,
+    Attempt, Category, CheckpointId, CheckpointKey, DocumentKey, ExecutionId, HeadMove, ListQuery,
+    ListScope, MoveTo, NewCheckpoint, NewEffect, Page, Record, StateError, States, Status,
+    StepIndex, Values,
 };
 use takeback_store::{JsonStates, PointId, Timestamp, disk};
 use tempfile::TempDir;
@@ -45,20 +45,13 @@ fn document(key: &str) -> DocumentKey {
 }
 
 fn new<'a>(execution: &'a ExecutionId, step: u32, values: &'a Values) -> NewCheckpoint<'a> {
-    NewCheckpoint {
+    NewCheckpoint::success(
         execution,
-        branch: None,
-        step: StepIndex(step),
-        attempt: None,
-        step_name: "a step",
-        time: Timestamp(1_700_000_000_120),
-        status: Status::Success,
-        error: None,
+        StepIndex(step),
+        "a step",
+        Timestamp(1_700_000_000_120),
         values,
-        expect: ExpectedHead::Anything,
-        point: None,
-        session: None,
-    }
+    )
 }
 
 fn is(text: &str) -> Values {

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use takeback_store::state::{
     Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, ExpectedHead, HeadMove,
-    ListQuery, ListScope, MoveTo, NewCheckpoint, NewEffect, SaveOutcome, Status, StepIndex, Values,
+    ListQuery, ListScope, MoveTo, NewCheckpoint, NewEffect, SaveOutcome, StepIndex, Values,
 };
 use takeback_store::{SqliteStates, StateError, States, StoreError, Timestamp};
 
@@ -32,20 +32,13 @@ fn save(
     step: u32,
     values: &Values,
 ) -> Result<SaveOutcome, StateError> {
-    states.save(&NewCheckpoint {
+    states.save(&NewCheckpoint::success(
         execution,
-        branch: None,
-        step: StepIndex(step),
-        attempt: None,
-        step_name: "a step",
-        time: Timestamp(i64::from(step)),
-        status: Status::Success,
-        error: None,
+        StepIndex(step),
+        "a step",
+        Timestamp(i64::from(step)),
         values,
-        expect: ExpectedHead::Anything,
-        point: None,
-        session: None,
-    })
+    ))
 }
 
 /// A unique text.
@@ -275,18 +268,14 @@ fn one_of_many_concurrent_children_follows_a_parent() {
                         let values = Values { state: json!({ "by": writer }), ..Values::default() };
                         let execution = execution();
                         SqliteStates::at(dir).save(&NewCheckpoint {
-                            execution: &execution,
-                            branch: None,
-                            step: StepIndex(step),
-                            attempt: None,
-                            step_name: "a step",
-                            time: Timestamp(0),
-                            status: Status::Success,
-                            error: None,
-                            values: &values,
                             expect: ExpectedHead::Newest(Some(parent)),
-                            point: None,
-                            session: None,
+                            ..NewCheckpoint::success(
+                                &execution,
+                                StepIndex(step),
+                                "a step",
+                                Timestamp(0),
+                                &values,
+                            )
                         })
                     })
                 })
@@ -355,20 +344,10 @@ fn the_cached_parent_agrees_with_the_database() {
         save(&states, &execution(), 1, &number(n)).unwrap();
     }
     states.delete(&key(1)).unwrap();
-    let (execution, parent) = (execution(), id(1));
+    let (execution, parent, nine) = (execution(), id(1), number(9));
     let new = NewCheckpoint {
-        execution: &execution,
-        branch: None,
-        step: StepIndex(1),
         attempt: Some(Attempt::FIRST),
-        step_name: "a step",
-        time: Timestamp(0),
-        status: Status::Success,
-        error: None,
-        values: &number(9),
-        expect: ExpectedHead::Anything,
-        point: None,
-        session: None,
+        ..NewCheckpoint::success(&execution, StepIndex(1), "a step", Timestamp(0), &nine)
     };
     states.save(&new).unwrap();
     // The newest attempt of step 1 is its second, and the head is its first.
@@ -389,19 +368,10 @@ fn the_first_step_may_choose_its_branch_also_after_an_effect() {
     let (key, intent, time) = ("mail", json!(1), Timestamp(1));
     let effect = NewEffect { execution: &execution, key, step: None, intent: &intent, time };
     states.declare_effect(&effect).unwrap();
+    let values = Values::default();
     let new = NewCheckpoint {
-        execution: &execution,
         branch: Some(&branch),
-        step: StepIndex(1),
-        attempt: None,
-        step_name: "a step",
-        time,
-        status: Status::Success,
-        error: None,
-        values: &Values::default(),
-        expect: ExpectedHead::Anything,
-        point: None,
-        session: None,
+        ..NewCheckpoint::success(&execution, StepIndex(1), "a step", time, &values)
     };
     assert_eq!(states.save(&new).unwrap().record.branch, branch);
     assert_eq!(states.executions().unwrap().executions[0].branches, [branch]);
@@ -411,20 +381,10 @@ fn the_first_step_may_choose_its_branch_also_after_an_effect() {
 fn no_attempt_follows_the_last_and_effects_have_a_nesting_limit() {
     let dir = tempfile::tempdir().unwrap();
     let states = SqliteStates::create(dir.path()).unwrap();
-    let execution = execution();
+    let (execution, nothing) = (execution(), Values::default());
     let new = NewCheckpoint {
-        execution: &execution,
-        branch: None,
-        step: StepIndex(u32::MAX),
         attempt: Attempt::new(u32::MAX),
-        step_name: "a step",
-        time: Timestamp(0),
-        status: Status::Success,
-        error: None,
-        values: &Values::default(),
-        expect: ExpectedHead::Anything,
-        point: None,
-        session: None,
+        ..NewCheckpoint::success(&execution, StepIndex(u32::MAX), "a step", Timestamp(0), &nothing)
     };
     states.save(&new).unwrap();
     let values = Values { state: json!(2), ..Values::default() };
@@ -464,18 +424,14 @@ fn many_threads_save_through_one_handle() {
                     let missing = "ckpt-nobody-1".parse().unwrap();
                     let (execution, values) = (name(writer), conversation(step % 5));
                     let refused = states.save(&NewCheckpoint {
-                        execution: &execution,
-                        branch: None,
-                        step: StepIndex(step),
-                        attempt: None,
-                        step_name: "refused",
-                        time: Timestamp(0),
-                        status: Status::Success,
-                        error: None,
-                        values: &values,
                         expect: ExpectedHead::Newest(Some(&missing)),
-                        point: None,
-                        session: None,
+                        ..NewCheckpoint::success(
+                            &execution,
+                            StepIndex(step),
+                            "refused",
+                            Timestamp(0),
+                            &values,
+                        )
                     });
                     assert!(matches!(refused, Err(StateError::MissingParent { .. })));
                     save(states, &execution, step, &values).unwrap();

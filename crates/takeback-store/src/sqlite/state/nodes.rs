@@ -162,10 +162,7 @@ mod tests {
     use crate::id::Timestamp;
     use crate::sqlite::DATABASE;
     use crate::sqlite::SqliteStates;
-    use crate::state::{
-        ExecutionId, ExpectedHead, NewCheckpoint, StateError, States as _, Status, StepIndex,
-        Values,
-    };
+    use crate::state::{ExecutionId, NewCheckpoint, StateError, States as _, StepIndex, Values};
 
     #[test]
     fn texts_are_read_ahead_except_damaged_ones() {
@@ -177,20 +174,7 @@ mod tests {
         let long: String = (0..20_000).map(|n| n.to_string()).collect();
         let state = json!({ "texts": texts, "again": texts[7], "long": long });
         let values = Values { state, ..Values::default() };
-        let new = NewCheckpoint {
-            execution: &execution,
-            branch: None,
-            step: StepIndex(1),
-            attempt: None,
-            step_name: "think",
-            time: Timestamp(0),
-            status: Status::Success,
-            error: None,
-            values: &values,
-            expect: ExpectedHead::Anything,
-            point: None,
-            session: None,
-        };
+        let new = NewCheckpoint::success(&execution, StepIndex(1), "think", Timestamp(0), &values);
         let id = SqliteStates::create(dir.path()).unwrap().save(&new).unwrap().record.id();
         let load = || SqliteStates::at(dir.path()).load(&id).map(|found| found.unwrap().values);
         assert_eq!(load().unwrap(), values);

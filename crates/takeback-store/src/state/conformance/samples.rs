@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::good;
 use crate::id::Timestamp;
 use crate::state::{
-    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, ExpectedHead, ListQuery,
-    ListScope, NewCheckpoint, Page, Record, States, Status, StepIndex, Values,
+    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, ListQuery, ListScope,
+    NewCheckpoint, Page, Record, States, StepIndex, Values,
 };
 
 pub(super) fn execution(name: &str) -> ExecutionId {
@@ -38,20 +38,13 @@ pub(super) fn state(state: Value) -> Values {
 /// A plain success of a step.
 pub(super) fn new(execution: &ExecutionId, step: u32) -> NewCheckpoint<'_> {
     static EMPTY: LazyLock<Values> = LazyLock::new(Values::default);
-    NewCheckpoint {
+    NewCheckpoint::success(
         execution,
-        branch: None,
-        step: StepIndex(step),
-        attempt: None,
-        step_name: "a step",
-        time: Timestamp(1_700_000_000_000 + i64::from(step)),
-        status: Status::Success,
-        error: None,
-        values: &EMPTY,
-        expect: ExpectedHead::Anything,
-        point: None,
-        session: None,
-    }
+        StepIndex(step),
+        "a step",
+        Timestamp(1_700_000_000_000 + i64::from(step)),
+        &EMPTY,
+    )
 }
 
 /// Saves a new step whose state is `{"is": text}`.
