@@ -206,6 +206,13 @@ impl<'a> Reader<'a> {
         Ok((number, from..self.at))
     }
 
+    /// Hashes what was read, with the digest of a node in place of its number.
+    fn hash_named(&mut self, named: Range<usize>, digest: &Digest, hasher: &mut blake3::Hasher) {
+        hasher.update(&self.bytes[self.hashed..named.start]);
+        hasher.update(&digest.0);
+        self.hashed = named.end;
+    }
+
     fn number_of(&mut self, tag: u8) -> Result<Number, TreeError> {
         Ok(match tag {
             UNSIGNED => self.varint()?.into(),
@@ -217,7 +224,7 @@ impl<'a> Reader<'a> {
             _ => {
                 let bytes = self.take(8)?.first_chunk::<8>().expect("eight were taken");
                 let number = f64::from_bits(u64::from_le_bytes(*bytes));
-                Number::from_f64(number).ok_or(TreeError::Bytes("a number in it is none"))?
+                Number::from_f64(number).ok_or(TreeError::Bytes("a number in it is not finite"))?
             }
         })
     }
@@ -306,14 +313,9 @@ impl<'a> Reader<'a> {
                 let mut own = blake3::Hasher::new();
                 below.chunks(depth - 1, &mut own, fetch, text)?;
                 below.end(&mut own)?;
-                let found = Digest(*own.finalize().as_bytes());
-                if found != expected {
-                    return Err(TreeError::Digest { number, expected, found }.into());
-                }
+                check(number, expected, &own)?;
             }
-            hasher.update(&self.bytes[self.hashed..named.start]);
-            hasher.update(&expected.0);
-            self.hashed = named.end;
+            self.hash_named(named, &expected, hasher);
         }
         Ok(())
     }
@@ -347,13 +349,36 @@ impl<'a> Reader<'a> {
                 below.branches(depth - 1, &mut own, fetch, take)?;
                 below.end(&mut own)?;
             }
-            let found = Digest(*own.finalize().as_bytes());
-            if found != expected {
-                return Err(TreeError::Digest { number, expected, found }.into());
+            check(number, expected, &own)?;
+            self.hash_named(named, &expected, hasher);
+        }
+        Ok(())
+    }
+
+    /// Skips a value, except the trees in it, which it passes to the visitor.
+    fn skip<E: From<TreeError>>(
+        &mut self,
+        take: &mut dyn FnMut(&mut Self, Level) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.byte()? {
+            NULL | FALSE | TRUE => {}
+            tag @ (UNSIGNED | NEGATIVE | FLOAT) => {
+                self.number_of(tag)?;
             }
-            hasher.update(&self.bytes[self.hashed..named.start]);
-            hasher.update(&found.0);
-            self.hashed = named.end;
+            TEXT => drop(self.text()?),
+            tag @ (LIST | MAP) => {
+                for _ in 0..self.count()? {
+                    if tag == MAP {
+                        self.text()?;
+                    }
+                    self.skip(take)?;
+                }
+            }
+            tag @ (TEXT_TREE | LIST_TREE | MAP_TREE) => {
+                let depth = self.byte()?;
+                take(self, Level { tag, depth })?;
+            }
+            _ => return Err(TreeError::Bytes("a value in it is of no known kind").into()),
         }
         Ok(())
     }
@@ -364,36 +389,12 @@ impl<'a> Reader<'a> {
         fetch: &mut F,
         is_new: &mut dyn FnMut(u64, bool) -> bool,
     ) -> Result<(), F::Error> {
-        match self.byte()? {
-            NULL | FALSE | TRUE => {}
-            tag @ (UNSIGNED | NEGATIVE | FLOAT) => {
-                self.number_of(tag)?;
-            }
-            TEXT => drop(self.text()?),
-            LIST => {
-                for _ in 0..self.count()? {
-                    self.skim(fetch, is_new)?;
-                }
-            }
-            MAP => {
-                for _ in 0..self.count()? {
-                    self.text()?;
-                    self.skim(fetch, is_new)?;
-                }
-            }
-            tag @ (TEXT_TREE | LIST_TREE | MAP_TREE) => {
-                let depth = self.byte()?;
-                self.skim_branches(tag, depth, fetch, is_new)?;
-            }
-            _ => return Err(TreeError::Bytes("a value in it is of no known kind").into()),
-        }
-        Ok(())
+        self.skip(&mut |reader, level| reader.skim_branches(level, fetch, is_new))
     }
 
     fn skim_branches<F: Fetch>(
         &mut self,
-        tag: u8,
-        depth: u8,
+        Level { tag, depth }: Level,
         fetch: &mut F,
         is_new: &mut dyn FnMut(u64, bool) -> bool,
     ) -> Result<(), F::Error> {
@@ -406,7 +407,7 @@ impl<'a> Reader<'a> {
             let Node { body, .. } = fetch.node(number)?;
             let mut below = Reader::new(&body, number);
             if depth > 0 {
-                below.skim_branches(tag, depth - 1, fetch, is_new)?;
+                below.skim_branches(Level { tag, depth: depth - 1 }, fetch, is_new)?;
                 continue;
             }
             for _ in 0..below.count()? {
@@ -427,30 +428,7 @@ impl Reader<'_> {
         fetch: &mut F,
         known: &mut HashMap<u64, Digest>,
     ) -> Result<(), F::Error> {
-        match self.byte()? {
-            NULL | FALSE | TRUE => {}
-            tag @ (UNSIGNED | NEGATIVE | FLOAT) => {
-                self.number_of(tag)?;
-            }
-            TEXT => drop(self.text()?),
-            LIST => {
-                for _ in 0..self.count()? {
-                    self.verify(hasher, fetch, known)?;
-                }
-            }
-            MAP => {
-                for _ in 0..self.count()? {
-                    self.text()?;
-                    self.verify(hasher, fetch, known)?;
-                }
-            }
-            tag @ (TEXT_TREE | LIST_TREE | MAP_TREE) => {
-                let depth = self.byte()?;
-                self.verify_branches(Level { tag, depth }, hasher, fetch, known)?;
-            }
-            _ => return Err(TreeError::Bytes("a value in it is of no known kind").into()),
-        }
-        Ok(())
+        self.skip(&mut |reader, level| reader.verify_branches(level, hasher, fetch, known))
     }
 
     fn verify_branches<F: Fetch>(
@@ -470,9 +448,7 @@ impl Reader<'_> {
                     digest
                 }
             };
-            hasher.update(&self.bytes[self.hashed..named.start]);
-            hasher.update(&digest.0);
-            self.hashed = named.end;
+            self.hash_named(named, &digest, hasher);
         }
         Ok(())
     }
@@ -507,15 +483,18 @@ fn verified_node<F: Fetch>(
         }
     }
     below.end(&mut own)?;
+    check(number, expected, &own)?;
+    Ok(expected)
+}
+
+/// Compares the digest of what was read with the one that the node should have.
+fn check(number: u64, expected: Digest, own: &blake3::Hasher) -> Result<(), TreeError> {
     let found = Digest(*own.finalize().as_bytes());
-    if found != expected {
-        return Err(TreeError::Digest { number, expected, found }.into());
-    }
-    Ok(found)
+    if found == expected { Ok(()) } else { Err(TreeError::Digest { number, expected, found }) }
 }
 
 /// Reads one leaf of a tree.
 type LeafVisitor<'a, F> =
     dyn FnMut(&mut Reader<'_>, &mut blake3::Hasher, &mut F) -> Result<(), <F as Fetch>::Error> + 'a;
 
-const NOT_TEXT: TreeError = TreeError::Bytes("a text in it is not text");
+const NOT_TEXT: TreeError = TreeError::Bytes("a text in it is not UTF-8");
