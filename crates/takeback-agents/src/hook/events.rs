@@ -86,7 +86,7 @@ pub fn to_agent_event(
 
 pub(super) fn subagent_session(hook_event: &HookEvent) -> Option<SessionId> {
     let part = hook_event.subagent.as_ref()?;
-    Some(SessionId(format!("{}/{part}", hook_event.session)))
+    Some(SessionId(hook_event.session.clone()).part(part))
 }
 
 impl HookSource {

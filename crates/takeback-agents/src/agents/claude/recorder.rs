@@ -234,7 +234,7 @@ impl Recorder {
     }
 
     fn name_of(&self, agent: &str) -> SessionId {
-        SessionId(format!("{}/{agent}", self.capture.session))
+        self.capture.session.part(agent)
     }
 
     fn subagent(&mut self, agent: &str) -> SessionId {
