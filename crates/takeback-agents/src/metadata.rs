@@ -282,7 +282,8 @@ mod tests {
     use std::collections::BTreeSet;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
-    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use takeback_store::disk::stopped;
 
     use super::*;
 
@@ -425,15 +426,13 @@ mod tests {
             let sessions = tempfile::tempdir().unwrap();
             open(sessions.path()).capture(checkpoint(1)).unwrap();
             let mut metadata = open(sessions.path());
-            disk::stop_at(Some(n));
-            let ended = catch_unwind(AssertUnwindSafe(|| metadata.capture(checkpoint(2))));
-            disk::stop_at(None);
+            let reached = stopped(n, || metadata.capture(checkpoint(2)).unwrap());
             let found = open(sessions.path()).list().to_vec();
             let (old, new) = (vec![checkpoint(1)], vec![checkpoint(2), checkpoint(1)]);
             assert!(found == old || found == new, "{n}: {found:?}");
             // Leftovers of the crash do not prevent the next write.
             open(sessions.path()).capture(checkpoint(3)).unwrap();
-            if ended.is_ok() {
+            if reached.is_none() {
                 assert_eq!(found, new);
                 assert!(n > 3, "only {n}");
                 break;

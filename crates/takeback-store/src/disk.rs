@@ -28,7 +28,7 @@ use crate::platform;
 pub(crate) use self::crash_point::CrashPoint;
 pub(crate) use self::crash_point::crash_point;
 #[cfg(feature = "crash-points")]
-pub use self::crash_point::{CrashPoint, SimulatedCrash, only_plain_renames, stop_at, watch};
+pub use self::crash_point::{CrashPoint, only_plain_renames, stop_at, stopped, watch};
 
 // --- the store -------------------------------------------------------------------------------
 

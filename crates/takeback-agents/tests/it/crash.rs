@@ -1,34 +1,10 @@
 //! A run is stopped at every crash point, and started again.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Once;
-
 use takeback_core::execution::{RollbackFiles, rollback_to};
-use takeback_store::disk::{self, CrashPoint, SimulatedCrash};
+use takeback_store::disk::stopped;
 use takeback_testkit::Sandbox;
 
 use crate::{Places, agent, execution, five_steps, initial, nothing, undisturbed};
-
-/// Runs `work` and stops at the `n`-th crash point; returns which one that is, if there are that many.
-fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
-    static QUIET: Once = Once::new();
-    QUIET.call_once(|| {
-        let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if !panic.payload().is::<SimulatedCrash>() {
-                usual(panic);
-            }
-        }));
-    });
-    disk::stop_at(Some(n));
-    let ended = catch_unwind(AssertUnwindSafe(work));
-    disk::stop_at(None);
-    let Err(panic) = ended else { return None };
-    match panic.downcast::<SimulatedCrash>() {
-        Ok(stopped) => Some(stopped.0),
-        Err(panic) => resume_unwind(panic),
-    }
-}
 
 #[test]
 fn a_run_resumes_after_every_crash_point_without_repeating_steps() {

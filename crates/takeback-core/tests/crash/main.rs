@@ -22,19 +22,16 @@ mod scene;
 mod stages;
 mod rewind_failures;
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Once;
 
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RecoveryReport, RewindRequest, Target, recover};
-use takeback_store::disk::{self, CrashPoint, SimulatedCrash};
+use takeback_store::disk::{self, CrashPoint, stopped};
 use takeback_store::{Entry, PointId, Seq, Store, WorkPath};
 use takeback_testkit::{Sandbox, Thing};
 
@@ -71,38 +68,6 @@ fn at_every_stop(mut play: impl FnMut(&mut Stop)) -> u64 {
         }
     }
     unreachable!("crash points are finite")
-}
-
-/// Runs `work` and stops it at the `n`-th crash point, if there are so many: that point.
-fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
-    silence_simulated_crashes();
-    disk::stop_at(Some(n));
-    let ended = catch_unwind(AssertUnwindSafe(work));
-    disk::stop_at(None);
-    disk::watch(None);
-    match ended {
-        Ok(()) => None,
-        Err(panic) => Some(stop_in(panic).0),
-    }
-}
-
-fn stop_in(panic: Box<dyn Any + Send>) -> SimulatedCrash {
-    match panic.downcast::<SimulatedCrash>() {
-        Ok(stopped) => *stopped,
-        Err(panic) => resume_unwind(panic),
-    }
-}
-
-fn silence_simulated_crashes() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if !panic.payload().is::<SimulatedCrash>() {
-                usual(panic);
-            }
-        }));
-    });
 }
 
 /// The crash points that `work` passes, in order.

@@ -6,9 +6,9 @@
 #[cfg(feature = "crash-points")]
 pub(crate) use self::armed::crash_point;
 #[cfg(feature = "crash-points")]
-pub use self::armed::{SimulatedCrash, only_plain_renames, stop_at, watch};
-#[cfg(feature = "crash-points")]
 pub(super) use self::armed::{check_renames, pass};
+#[cfg(feature = "crash-points")]
+pub use self::armed::{only_plain_renames, stop_at, stopped, watch};
 
 macro_rules! crash_points {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
@@ -98,6 +98,8 @@ pub(super) fn check_renames() -> std::io::Result<()> {
 mod armed {
     use std::cell::{Cell, RefCell};
     use std::io;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
+    use std::sync::Once;
 
     use super::CrashPoint;
     use crate::platform;
@@ -113,14 +115,40 @@ mod armed {
     type Watch = Box<dyn FnMut(CrashPoint)>;
 
     /// The panic payload of a thread that [`stop_at`] stopped.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct SimulatedCrash(pub CrashPoint);
+    struct SimulatedCrash(CrashPoint);
 
     /// Makes this thread stop at the `n`-th crash point it passes (counted from 1) and at every one
-    /// after it, by panicking with [`SimulatedCrash`]. `None` disarms it.
+    /// after it, by a panic. `None` disarms it. [`stopped`] does both.
     pub fn stop_at(n: Option<u64>) {
         UNTIL_STOP.set(n);
         PASSED.set(0);
+    }
+
+    /// Runs `work` and stops it at the `n`-th crash point that it passes. Returns that point; `None` if
+    /// there are fewer. Any other panic goes on.
+    pub fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
+        silence_simulated_crashes();
+        stop_at(Some(n));
+        let ended = catch_unwind(AssertUnwindSafe(work));
+        stop_at(None);
+        watch(None);
+        match ended.err()?.downcast::<SimulatedCrash>() {
+            Ok(crash) => Some(crash.0),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    /// A test makes thousands of them.
+    fn silence_simulated_crashes() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            let usual = take_hook();
+            set_hook(Box::new(move |panic| {
+                if !panic.payload().is::<SimulatedCrash>() {
+                    usual(panic);
+                }
+            }));
+        });
     }
 
     /// Calls `watch` with every crash point of this thread, right before it is passed. A test can

@@ -1,43 +1,25 @@
 //! Unused space is returned to the system, whatever else happens at the same time.
 
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::rc::Rc;
 
-use takeback_store::disk::{self, CrashPoint, SimulatedCrash};
+use takeback_store::disk::{self, CrashPoint, stopped};
 use takeback_store::{
-    Author, Blobs as _, Change, CompactEffort, Digest, Entry, Evidence, Log as _, PackedBlob, Seq,
-    SqliteStore, Timestamp, Upkeep as _, WorkPath, Write,
+    Blobs as _, Change, CompactEffort, Digest, Entry, Log as _, PackedBlob, Seq, SqliteStore,
+    Upkeep as _, Write,
 };
 
+use crate::repack::keep;
 use crate::sample;
 
 /// Commits changes of one file, each with a megabyte that does not compress, numbered like the log.
 fn fill(store: &mut SqliteStore, count: u64) -> Vec<Digest> {
-    let mut digests = Vec::new();
-    for _ in 0..count {
-        let head = store.head().unwrap();
-        let seq = head.seq.next();
-        let blob = PackedBlob::new(sample::noise(seq.0, 1 << 20));
-        let after = Entry::File { digest: blob.digest, size: blob.size, mode: 0o644 };
-        digests.push(blob.digest);
-        store.put(blob).unwrap();
-        let change = Change {
-            seq,
-            path: WorkPath::new(format!("file-{seq}")).unwrap(),
-            before: Entry::Absent,
-            after,
-            author: Author::Human,
-            evidence: Evidence::Named,
-            time: Timestamp(1),
-            changed_at: None,
-            correction: None,
-            cancels: Vec::new(),
-        };
-        store.commit(head, &[Write::Change(change)]).unwrap();
-    }
-    digests
+    let fill_one = |_| {
+        let next = store.head().unwrap().seq.next();
+        keep(store, PackedBlob::new(sample::noise(next.0, 1 << 20)))
+    };
+    (0..count).map(fill_one).collect()
 }
 
 fn drop_changes(store: &mut SqliteStore, seqs: impl IntoIterator<Item = u64>) {
@@ -109,18 +91,9 @@ fn the_database_shrinks_too() {
     let head = store.head().unwrap();
     let writes: Vec<Write> = (1..=20_000)
         .map(|seq| {
-            Write::Change(Change {
-                seq: Seq(seq),
-                path: WorkPath::new(format!("some/rather/long/folder/name/file-{seq}")).unwrap(),
-                before: Entry::Unknown,
-                after: Entry::Absent,
-                author: Author::Human,
-                evidence: Evidence::Named,
-                time: Timestamp(1),
-                changed_at: None,
-                correction: None,
-                cancels: Vec::new(),
-            })
+            let path = format!("some/rather/long/folder/name/file-{seq}");
+            let change = sample::change(Seq(seq), &path, Entry::Absent);
+            Write::Change(Change { before: Entry::Unknown, ..change })
         })
         .collect();
     store.commit(head, &writes).unwrap();
@@ -151,18 +124,7 @@ fn a_segment_that_is_mostly_alive_or_being_written_to_stays() {
     assert!(bytes(&dir.path().join("packs")) >= full, "another handle is appending to it");
     let after = Entry::File { digest, size: 10, mode: 0o644 };
     let head = writer.head().unwrap();
-    let change = Change {
-        seq: head.seq.next(),
-        path: WorkPath::new("late").unwrap(),
-        before: Entry::Absent,
-        after,
-        author: Author::Human,
-        evidence: Evidence::Named,
-        time: Timestamp(1),
-        changed_at: None,
-        correction: None,
-        cancels: Vec::new(),
-    };
+    let change = sample::change(head.seq.next(), "late", after);
     writer.commit(head, &[Write::Change(change)]).unwrap();
     collect(&mut store);
     assert!(bytes(&dir.path().join("packs")) < full / 5);
@@ -193,9 +155,7 @@ fn an_interrupted_collection_loses_nothing() {
         let mut store = SqliteStore::create(dir.path()).unwrap();
         let digests = fill(&mut store, 6);
         drop_changes(&mut store, 2..=5);
-        disk::stop_at(Some(n));
-        let ended = catch_unwind(AssertUnwindSafe(|| collect(&mut store)));
-        disk::stop_at(None);
+        let point = stopped(n, || collect(&mut store));
         drop(store);
         let mut store = SqliteStore::open(dir.path()).unwrap();
         for _ in 0..2 {
@@ -207,11 +167,9 @@ fn an_interrupted_collection_loses_nothing() {
         }
         assert!(bytes(dir.path()) < 3 << 20, "point {n}: {}", bytes(dir.path()));
         fill(&mut store, 1);
-        match ended
-            .map_err(|panic| panic.downcast::<SimulatedCrash>().expect("nothing else failed"))
-        {
-            Ok(()) => break,
-            Err(stopped) => reached.push(stopped.0),
+        match point {
+            None => break,
+            Some(point) => reached.push(point),
         }
     }
     use CrashPoint::{Append, Commit, Committed, MakeStoreFile, RemoveStoreFile, Sync};

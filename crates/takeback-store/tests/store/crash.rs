@@ -1,9 +1,7 @@
 //! A process that ends at any moment leaves a store that opens, with every commit complete or
 //! absent.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use takeback_store::disk::{self, CrashPoint, SimulatedCrash};
+use takeback_store::disk::{CrashPoint, stopped};
 use takeback_store::{Head, Log as _, SqliteStore, Upkeep as _};
 
 use crate::sample;
@@ -18,21 +16,6 @@ fn stages(number: u64) -> Vec<String> {
         stages.push(sample::dump(&store).unwrap());
     }
     stages
-}
-
-/// Runs `work` and stops it at the `n`-th crash point. Returns that point, or `None` if there are
-/// fewer.
-pub(crate) fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
-    disk::stop_at(Some(n));
-    let ended = catch_unwind(AssertUnwindSafe(work));
-    disk::stop_at(None);
-    match ended {
-        Ok(()) => None,
-        Err(panic) => match panic.downcast::<SimulatedCrash>() {
-            Ok(stopped) => Some(stopped.0),
-            Err(panic) => std::panic::resume_unwind(panic),
-        },
-    }
 }
 
 #[test]

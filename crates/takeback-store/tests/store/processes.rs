@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use takeback_store::{
-    Author, Blobs as _, Change, Digest, Entry, Evidence, Log as _, PackedBlob, Seq, SqliteStore,
-    StoreError, Timestamp, Upkeep as _, WorkPath, Write, disk,
+    Blobs as _, Digest, Entry, Log as _, PackedBlob, Seq, SqliteStore, StoreError, Upkeep as _,
+    Write, disk,
 };
 
 use crate::sample;
@@ -25,18 +25,8 @@ fn record(
     store.put(PackedBlob::new(contents))?;
     loop {
         let head = store.head()?;
-        let change = Change {
-            seq: head.seq.next(),
-            path: WorkPath::new(format!("{writer}/{number}")).expect("a plain path"),
-            before: Entry::Absent,
-            after: after.clone(),
-            author: Author::Human,
-            evidence: Evidence::Named,
-            time: Timestamp(0),
-            changed_at: None,
-            correction: None,
-            cancels: Vec::new(),
-        };
+        let path = format!("{writer}/{number}");
+        let change = crate::sample::change(head.seq.next(), &path, after.clone());
         match store.commit(head, &[Write::Change(change)]) {
             Err(StoreError::Moved) => {}
             done => return Ok(done?.seq),

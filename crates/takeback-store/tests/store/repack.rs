@@ -1,13 +1,12 @@
 //! Raw contents are compressed in the background, and nothing is lost.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use takeback_store::Encoding;
-use takeback_store::disk::{self, CrashPoint, SimulatedCrash};
+use takeback_store::disk::{CrashPoint, stopped};
 use takeback_store::{
-    Author, Blobs as _, Change, CompactEffort, Digest, Entry, Evidence, Log as _, PackedBlob,
-    RepackStats, SqliteStore, Timestamp, Upkeep as _, WorkPath, Write,
+    Blobs as _, CompactEffort, Digest, Entry, Log as _, PackedBlob, RepackStats, SqliteStore,
+    Upkeep as _, Write,
 };
 
 use crate::sample;
@@ -24,22 +23,13 @@ fn text(number: u64) -> Vec<u8> {
     format!("line {number} of some text that can be said in fewer words\n").repeat(4000).into()
 }
 
-fn keep(store: &mut SqliteStore, blob: PackedBlob) -> Digest {
+/// Commits a change of one file with these contents, numbered like the log.
+pub(crate) fn keep(store: &mut SqliteStore, blob: PackedBlob) -> Digest {
     let head = store.head().unwrap();
     let seq = head.seq.next();
     let digest = blob.digest;
-    let change = Change {
-        seq,
-        path: WorkPath::new(format!("file-{seq}")).unwrap(),
-        before: Entry::Absent,
-        after: Entry::File { digest, size: blob.size, mode: 0o644 },
-        author: Author::Human,
-        evidence: Evidence::Named,
-        time: Timestamp(1),
-        changed_at: None,
-        correction: None,
-        cancels: Vec::new(),
-    };
+    let after = Entry::File { digest, size: blob.size, mode: 0o644 };
+    let change = sample::change(seq, &format!("file-{seq}"), after);
     store.put(blob).unwrap();
     store.commit(head, &[Write::Change(change)]).unwrap();
     digest
@@ -204,9 +194,7 @@ fn an_interrupted_repack_loses_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = SqliteStore::create(dir.path()).unwrap();
         let digests: Vec<Digest> = (0..3).map(|n| keep(&mut store, raw(text(n)))).collect();
-        disk::stop_at(Some(n));
-        let ended = catch_unwind(AssertUnwindSafe(|| repack(&mut store)));
-        disk::stop_at(None);
+        let point = stopped(n, || assert!(repack(&mut store) > 0));
         drop(store);
         let mut store = SqliteStore::open(dir.path()).unwrap();
         for _ in 0..2 {
@@ -217,11 +205,9 @@ fn an_interrupted_repack_loses_nothing() {
             repack(&mut store);
         }
         assert!(packs(dir.path()).iter().sum::<u64>() < 30_000, "point {n}");
-        match ended
-            .map_err(|panic| panic.downcast::<SimulatedCrash>().expect("nothing else failed"))
-        {
-            Ok(_) => break,
-            Err(stopped) => reached.push(stopped.0),
+        match point {
+            None => break,
+            Some(point) => reached.push(point),
         }
     }
     use CrashPoint::{

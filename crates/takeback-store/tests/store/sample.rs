@@ -9,6 +9,22 @@ use takeback_store::{
     Turn, TurnId, WorkPath, Write,
 };
 
+/// A person's change of a path that was not there before.
+pub(crate) fn change(seq: Seq, path: &str, after: Entry) -> Change {
+    Change {
+        seq,
+        path: WorkPath::new(path).expect("a plain path"),
+        before: Entry::Absent,
+        after,
+        author: Author::Human,
+        evidence: Evidence::Named,
+        time: Timestamp(1),
+        changed_at: None,
+        correction: None,
+        cancels: Vec::new(),
+    }
+}
+
 /// Everything in a store, as text that is easy to compare and to read.
 pub(crate) fn dump(store: &dyn Store) -> Result<String, StoreError> {
     use std::fmt::Write as _;
@@ -75,18 +91,9 @@ pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreEr
         let path = WorkPath::new(path).expect("a plain path");
         let evidence = if seq.0.is_multiple_of(2) { Evidence::Named } else { Evidence::Window };
         seq = seq.next();
-        writes.push(Write::Change(Change {
-            seq,
-            path,
-            before,
-            after,
-            author,
-            evidence,
-            time,
-            changed_at: None,
-            correction: None,
-            cancels,
-        }));
+        let change = change(seq, "changed", after);
+        let change = Change { path, before, author, evidence, time, cancels, ..change };
+        writes.push(Write::Change(change));
     }
     writes.extend(session_writes(number, &session, time));
     writes.push(Write::Point(Point {

@@ -2,9 +2,9 @@
 //! still be used.
 
 use takeback_store::RewindId;
+use takeback_store::disk::stopped;
 
 use super::*;
-use crate::crash::stopped;
 
 /// Everything that can be queried, as text.
 fn dump(states: &JsonStates) -> String {
