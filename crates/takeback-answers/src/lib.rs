@@ -66,11 +66,12 @@ pub use self::state::{
     StateExportAnswer, StateExportHead, StateForkAnswer, StateListAnswer, WithdrawAnswer,
 };
 pub use self::store::{
-    BackgroundScan, CleanupAnswer, CleanupPreview, ConfigAnswer, CoverageGap, CoverageGapReason,
-    DuAnswer, DuPath, ErrorAnswer, ForgetAnswer, HomeCleanup, HomeCleanupWorkspace, IgnoredFolder,
-    LastPoint, LostHistory, OverLimit, PreciousFiles, PurgeAnswer, RefusedSetting, RelocateAnswer,
-    ServeAnswer, Setting, SettingValue, StatusAnswer, StatusLineAnswer, VerifyAnswer,
-    VersionMismatch, WorkingSession, WorkspaceAnswer, WorkspacesAnswer, WriteFailure,
+    BackgroundScan, CleanupAnswer, CleanupPreview, ConfigAnswer, ConfigFileAnswer, ConfigSetAnswer,
+    CoverageGap, CoverageGapReason, DuAnswer, DuPath, ErrorAnswer, ForgetAnswer, HomeCleanup,
+    HomeCleanupWorkspace, IgnoredFolder, LastPoint, LostHistory, OverLimit, PreciousFiles,
+    PurgeAnswer, RefusedSetting, RelocateAnswer, ServeAnswer, Setting, SettingValue, StatusAnswer,
+    StatusLineAnswer, VerifyAnswer, VersionMismatch, WorkingSession, WorkspaceAnswer,
+    WorkspacesAnswer, WriteFailure,
 };
 
 /// 16 hexadecimal digits: the id of a point, a turn, a rewind or a copy of a file.

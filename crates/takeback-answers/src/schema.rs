@@ -7,18 +7,18 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     ArchiveAnswer, BisectAnswer, BlameAnswer, CatAnswer, Checkpoint, CheckpointAnswer,
-    CleanupAnswer, CleanupPreview, ConfigAnswer, DiffAnswer, DoctorAnswer, DuAnswer, EffectAnswer,
-    ErrorAnswer, ExportAnswer, FileCheckpoint, ForgetAnswer, HistoryAnswer, HookAnswer,
-    ImportAnswer, InitAnswer, LogAnswer, Point, PointCreated, PreviewAnswer, PurgeAnswer, Receipt,
-    RecordAnswer, RecoverAnswer, RecoverPreview, RelocateAnswer, ResumeAnswer, RunAnswer,
-    SaveAnswer, ServeAnswer, ServerInfo, ServerStatus, SessionDeletePreview, SessionsAnswer,
-    Setting, ShowAnswer, StateDeleteAnswer, StateDiffAnswer, StateExport, StateExportAnswer,
-    StateForkAnswer, StateListAnswer, StatsAnswer, StatusAnswer, StatusLineAnswer, SubscribeAnswer,
-    VerifyAnswer, WhyAnswer, WithdrawAnswer, WorkspacesAnswer,
+    CleanupAnswer, CleanupPreview, ConfigAnswer, ConfigFileAnswer, ConfigSetAnswer, DiffAnswer,
+    DoctorAnswer, DuAnswer, EffectAnswer, ErrorAnswer, ExportAnswer, FileCheckpoint, ForgetAnswer,
+    HistoryAnswer, HookAnswer, ImportAnswer, InitAnswer, LogAnswer, Point, PointCreated,
+    PreviewAnswer, PurgeAnswer, Receipt, RecordAnswer, RecoverAnswer, RecoverPreview,
+    RelocateAnswer, ResumeAnswer, RunAnswer, SaveAnswer, ServeAnswer, ServerInfo, ServerStatus,
+    SessionDeletePreview, SessionsAnswer, Setting, ShowAnswer, StateDeleteAnswer, StateDiffAnswer,
+    StateExport, StateExportAnswer, StateForkAnswer, StateListAnswer, StatsAnswer, StatusAnswer,
+    StatusLineAnswer, SubscribeAnswer, VerifyAnswer, WhyAnswer, WithdrawAnswer, WorkspacesAnswer,
 };
 
 const DESCRIPTION: &str = "The answer of `takeback COMMAND --json` is #/$defs/COMMAND, of `takeback \
-    state COMMAND --json` #/$defs/state-COMMAND; the result of a JSON-RPC method is #/methods/METHOD. \
+    state COMMAND --json` #/$defs/state-COMMAND, of `takeback config COMMAND --json` #/$defs/config-COMMAND; the result of a JSON-RPC method is #/methods/METHOD. \
     Exact for the version it came with; later ones may add keys.";
 
 type Entry = (&'static str, fn(&mut SchemaGenerator) -> Schema);
@@ -38,6 +38,11 @@ const COMMANDS: &[Entry] = entries! {
     "checkpoint": CheckpointAnswer;
     "cleanup": CleanupAnswer | CleanupPreview;
     "config": ConfigAnswer | Setting;
+    "config-edit": ConfigFileAnswer;
+    "config-get": Setting;
+    "config-path": ConfigFileAnswer;
+    "config-set": ConfigSetAnswer;
+    "config-unset": ConfigSetAnswer;
     "diff": DiffAnswer;
     "doctor": DoctorAnswer;
     "du": DuAnswer;

@@ -406,6 +406,30 @@ pub struct Setting {
     pub refused: Option<RefusedSetting>,
 }
 
+/// `config set` and `config unset`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigSetAnswer {
+    /// The settings file.
+    pub file: String,
+    /// The value in the file; null after `config unset`.
+    pub value: Option<SettingValue>,
+    /// The setting as it is now: the environment or another file may override this one.
+    pub setting: Setting,
+}
+
+/// `config path` and `config edit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigFileAnswer {
+    /// The settings file.
+    pub file: String,
+    /// Whether it exists.
+    pub exists: bool,
+}
+
 /// The value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -3,14 +3,19 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+};
 
 mod agent;
+pub(crate) mod examples;
+pub(crate) mod groups;
 #[cfg(test)]
 mod hints;
 mod point;
 mod state;
 mod store;
+mod synonyms;
 
 pub(crate) use agent::{
     AgentName, ChatArgs, FinishEventArgs, HookArgs, InitArgs, McpArgs, RecordArgs, RunArgs,
@@ -25,16 +30,21 @@ pub(crate) use state::{
     StateCommand, StateDeleteArgs, StateDiffArgs, StateExportArgs,
 };
 pub(crate) use store::{
-    CleanupArgs, ConfigArgs, DeleteArgs, DoctorArgs, DuArgs, ExportArgs, ForgetArgs, ImportArgs,
+    CleanupArgs, CompleteArgs, CompletionsArgs, ConfigArgs, ConfigCommand, ConfigSetArgs,
+    ConfigUnsetArgs, DeleteArgs, DoctorArgs, DuArgs, ExportArgs, ForgetArgs, ImportArgs,
     ImportFrom, PurgeArgs, RecoverArgs, RelocateArgs, SessionArgs, SessionCommand, SessionsArgs,
-    StatusArgs,
+    ShellName, StatusArgs,
 };
 
-/// Checkpoint and rewind for coding agents.
-///
-/// Records every change in a folder with its author, and takes back exactly what you ask.
+/// Checkpoint and rewind for coding agents
 #[derive(Debug, Parser)]
-#[command(name = "takeback", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(
+    name = "takeback",
+    version,
+    long_version = env!("TAKEBACK_VERSION"),
+    propagate_version = true,
+    disable_help_subcommand = true
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) options: Options,
@@ -47,9 +57,25 @@ impl Args {
     pub(crate) fn of(words: &[OsString]) -> Result<Self, clap::Error> {
         match FrequentArgs::of(words) {
             Some(args) => Ok(args),
-            None => Self::try_parse_from(words),
+            None => Self::parse_any(words),
         }
     }
+
+    fn parse_any(words: &[OsString]) -> Result<Self, clap::Error> {
+        let mut matches =
+            command_line().try_get_matches_from(words).map_err(|error| explain(error, words))?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command_line()))
+    }
+}
+
+/// All commands, as help, completions and manual pages show them.
+pub(crate) fn command_line() -> clap::Command {
+    groups::with_groups(examples::with_examples(Args::command()))
+}
+
+/// Names the command that was probably meant, if the user wrote the word of another program.
+pub(crate) fn explain(error: clap::Error, words: &[OsString]) -> clap::Error {
+    synonyms::explain(error, words)
 }
 
 /// The commands that agents run at every turn. Building clap's parser for all other commands would take
@@ -145,7 +171,7 @@ pub(crate) enum Command {
     /// Your own edits while it runs are attributed to the command, unless it is an agent that reports its
     /// tool calls (`takeback record`).
     Run(RunArgs),
-    /// Chat with an agent in the terminal; press Esc twice to go back to any prompt
+    /// Chat with an agent; press Esc twice to go back to any prompt
     ///
     /// Without --agent, uses `claude` if it is on PATH. Otherwise uses the built-in agent: with a model if
     /// ANTHROPIC_API_KEY or OPENAI_API_KEY is set, else as a short tour that needs neither.
@@ -166,26 +192,26 @@ pub(crate) enum Command {
     /// hook run is noted, and the agents' own session records show which sessions ran without
     /// hooks. Exits with 1 if something is broken.
     Doctor(DoctorArgs),
-    /// Record an agent's events: JSON lines on standard input, one answer per line
+    /// Record an agent's events from JSON lines on standard input
     ///
-    /// Calls that are still open when the input ends are closed.
+    /// Each line is answered with a line. Calls that are still open when the input ends are closed.
     Record(RecordArgs),
-    /// Record a hook payload from standard input; `takeback init` installs this command
+    /// Record a hook payload; `takeback init` installs this command
     Hook(HookArgs),
-    /// Serve other programs: JSON-RPC on a private socket, or on standard input and output
+    /// Serve other programs over JSON-RPC, on a socket or stdio
     ///
-    /// One server serves all workspaces. docs/design/protocol.md lists the methods.
+    /// The socket is private. One server serves all workspaces. docs/design/protocol.md lists the methods.
     Serve(ServeArgs),
     /// Run an MCP server for an agent, on standard input and output
     Mcp(McpArgs),
     /// Make a point
     Checkpoint(CheckpointArgs),
-    /// List the points, newest first, with who changed how much after each
+    /// List the points, newest first, with who changed how much
     ///
     /// Rewinds, undos and redos are listed between the points. The options that choose points can be
     /// combined.
     Log(LogArgs),
-    /// Show a point: its prompt, its calls, and each change after it with its author
+    /// Show a point: prompt, calls, and each change with its author
     Show(ShowArgs),
     /// Show what changed since a point, or between two
     ///
@@ -199,7 +225,7 @@ pub(crate) enum Command {
     /// rebases and stashes. Lines that the log does not know have the commit that git names, or what notes
     /// and traces of other tools say. A question mark marks lines that were written while a command ran.
     Blame(BlameArgs),
-    /// Show why a line is there: the prompt, the call and the change that wrote it
+    /// Show why a line is there: its prompt, call and change
     Why(WhyArgs),
     /// List the points after which a file changed, across renames
     History(HistoryArgs),
@@ -207,7 +233,7 @@ pub(crate) enum Command {
     Cat(CatArgs),
     /// Show who wrote how much, and what is left of it
     Stats(StatsArgs),
-    /// Find the prompt, and then the tool call, after which a command fails
+    /// Find the prompt and the tool call after which a command fails
     ///
     /// Runs the command in a scratch copy of the recorded files at one point after the other, never in your
     /// folder. Build output and .git are not in the copy.
@@ -239,29 +265,37 @@ pub(crate) enum Command {
     Recover(RecoverArgs),
     /// Read and check everything in the store
     Verify,
-    /// Show every setting, its value, and where it was set
+    /// Show every setting, its value and its origin; or change one
     Config(ConfigArgs),
     /// List the protected folders
     Workspaces,
     /// Delete a folder's history; its files are not touched
     Forget(ForgetArgs),
-    /// Remove a file or folder from all history; the file on disk is not touched
+    /// Remove a path from all history; the file on disk is not touched
     Purge(PurgeArgs),
     /// Reconnect a store after its folder was moved
     Relocate(RelocateArgs),
-    /// Export points and their changes to one file, for another workspace
+    /// Export points and changes to a file, for another workspace
     Export(ExportArgs),
     /// Import points from an exported file; your files are not touched
     Import(ImportArgs),
     /// Save, inspect and roll back an agent's state, step by step
     #[command(subcommand)]
     State(StateCommand),
+    /// Print a completion script for bash, zsh or fish
+    ///
+    /// It completes commands, options, points, sessions, settings and paths. Write it to the file that your shell reads (see the examples; zsh needs the folder in fpath before
+    /// compinit), or load it in the shell's startup file: `source <(takeback completions bash)`.
+    Completions(CompletionsArgs),
     /// Finish recording an event after its hook has returned; started by `takeback hook`
     #[command(hide = true)]
     FinishEvent(FinishEventArgs),
     /// Watch for the command that an agent asks permission for; started by `takeback hook`
     #[command(hide = true, name = "watch-command")]
     WatchForStart,
+    /// Complete a command line; run by the script of `takeback completions`
+    #[command(hide = true)]
+    Complete(CompleteArgs),
     /// Print help
     #[command(hide = true)]
     Help(HelpArgs),

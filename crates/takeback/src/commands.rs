@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod completions;
 mod demo;
 mod help;
 mod purge;
@@ -68,6 +69,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         | Command::Du(_)
         | Command::Status(_)
         | Command::Config(_)
+        | Command::Completions(_)
         | Command::Workspaces
         | Command::State(
             StateCommand::List(_)
@@ -123,6 +125,8 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Recover(recover) => recover::recover(options, &recover, &mut screen)?,
         Command::Verify => verify::verify(options, &mut screen)?,
         Command::Config(config) => config::config(options, &config, &mut screen)?,
+        Command::Completions(args) => completions::completions(&args, &mut screen)?,
+        Command::Complete(args) => completions::complete(&args, &mut screen)?,
         Command::Workspaces => workspaces::workspaces(options, &mut screen)?,
         Command::Forget(forget) => workspaces::forget(options, &forget, &mut screen)?,
         Command::Purge(purge) => purge::purge(options, &purge, &mut screen)?,

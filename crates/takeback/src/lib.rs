@@ -63,6 +63,28 @@ pub use takeback_store as store;
 pub use crate::takeback::{OpenError, Rewind, Step, Takeback};
 pub use crate::turn::{OpenCall, RecordingGap, Tool, Turn};
 
+/// What the program's manual pages are made from.
+#[doc(hidden)]
+pub mod command_line {
+    /// All commands with their arguments.
+    #[must_use]
+    pub fn program() -> clap::Command {
+        crate::args::command_line()
+    }
+
+    /// The commands in groups, each with its title.
+    #[must_use]
+    pub fn groups() -> &'static [(&'static str, &'static [&'static str])] {
+        crate::args::groups::GROUPS
+    }
+
+    /// Lines to type, with what they do, for a command (`state save`).
+    #[must_use]
+    pub fn examples(command: &str) -> &'static [(&'static str, &'static str)] {
+        crate::args::examples::examples_of(command)
+    }
+}
+
 /// Runs the command line of this process and returns its exit code.
 #[must_use]
 pub fn run() -> ExitCode {

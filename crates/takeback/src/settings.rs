@@ -5,6 +5,7 @@
 //! where the table allows it. Anything else is refused and shown; nothing in it is an error.
 
 pub(crate) mod table;
+mod change;
 mod file;
 
 use std::collections::HashSet;
@@ -67,18 +68,9 @@ struct UnreadableFile {
 
 impl Settings {
     pub(crate) fn load(root: &Path, home: &Path) -> Result<Self, CommandError> {
-        let user = home.join("settings.json");
-        let project = root.join(".takeback").join("settings.json");
+        let (user, project) = (user_file(home), project_file(root));
         let mut warnings = Vec::new();
-        let user_keys = file::read(&user).map_err(|error| match error {
-            SettingsFileError::Wrong(why) => {
-                CommandError::new(Kind::Usage, format!("{} is invalid: {why}", user.display()))
-                    .hint("Fix it or move it away.")
-            }
-            SettingsFileError::Unread(source) => {
-                CommandError::new(Kind::Error, UnreadableFile { path: user.clone(), source })
-            }
-        })?;
+        let user_keys = file::read(&user).map_err(|error| unusable(&user, error))?;
         let project_keys = file::read(&project).unwrap_or_else(|why| {
             warnings.push(format!("{} has no effect: {why}", project.display()));
             Keys::new()
@@ -245,6 +237,67 @@ impl Settings {
     }
 }
 
+/// The user's settings file.
+pub(crate) fn user_file(home: &Path) -> PathBuf {
+    home.join("settings.json")
+}
+
+/// The project's settings file.
+pub(crate) fn project_file(root: &Path) -> PathBuf {
+    root.join(".takeback").join("settings.json")
+}
+
+fn unusable(path: &Path, error: SettingsFileError) -> CommandError {
+    match error {
+        SettingsFileError::Wrong(why) => {
+            CommandError::new(Kind::Usage, format!("{} is invalid: {why}", path.display()))
+                .hint("Fix it (`takeback config edit`) or move it away.")
+        }
+        SettingsFileError::Unread(source) => {
+            CommandError::new(Kind::Error, UnreadableFile { path: path.to_owned(), source })
+        }
+    }
+}
+
+/// The text of the settings file `path` with another value for `key`, or without the key.
+pub(crate) fn changed_text(
+    path: &Path,
+    text: &str,
+    key: &Key,
+    value: Option<&Value>,
+) -> Result<String, CommandError> {
+    change::with_value(text, key.name, value).map_err(|error| unusable(path, error))
+}
+
+/// Checks the text of a settings file: every key it has is one that exists, with a value it takes. Returns
+/// what is wrong.
+pub(crate) fn problems_of(text: &[u8]) -> Vec<String> {
+    let keys = match file::parse(text) {
+        Ok(keys) => keys,
+        Err(error) => return vec![error.to_string()],
+    };
+    let wrong = |(name, value): (&String, &serde_json::Value)| match table::key(name) {
+        None => Some(match table::nearest(name) {
+            Some(nearest) => format!("there is no setting {name}; did you mean {nearest}?"),
+            None => format!("there is no setting {}", shorten(name, table::LONGEST)),
+        }),
+        Some(key) => match key.read_json(value) {
+            None => Some(format!("{name} must be {}", key.takes())),
+            Some(value) => key.refuses(&value).map(|why| format!("{name} {why}")),
+        },
+    };
+    keys.iter().filter_map(wrong).collect()
+}
+
+impl Settings {
+    /// Why a project's file may not set this value; `None` if it may.
+    pub(crate) fn project_refusal(&self, key: &Key, value: &Value) -> Option<String> {
+        let own = Setting { refused: None, ..self.setting(key.name).clone() };
+        let wanted = serde_json::json!(value.answer());
+        with_project(key, own, &wanted, Path::new("")).refused.map(|refused| refused.why)
+    }
+}
+
 /// Warns about some of the unknown keys: there may be many, and long ones.
 fn unknown_keys(file: &Path, keys: &Keys) -> Vec<String> {
     const MOST: usize = 5;
@@ -293,7 +346,7 @@ fn of_user(
     } else if let Some(value) = in_file {
         let value = key.read_json(value).ok_or_else(|| {
             let text = format!("{}: {} must be {}", file.display(), key.name, key.takes());
-            CommandError::new(Kind::Usage, text).hint("Fix the file.")
+            CommandError::new(Kind::Usage, text).hint("Fix it: `takeback config edit`.")
         })?;
         (value, Origin::File(file.to_owned()))
     } else {

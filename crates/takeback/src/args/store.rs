@@ -1,9 +1,12 @@
 //! Arguments of the commands for sessions, stores, settings and bundles.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use takeback_core::exchange::BundleLimits;
+
+use super::ScopeName;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DoctorArgs {
@@ -50,9 +53,83 @@ pub(crate) struct RelocateArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(
+    override_usage = "takeback config [OPTIONS] [KEY]\n       takeback config [OPTIONS] <COMMAND>"
+)]
 pub(crate) struct ConfigArgs {
     /// Show only this setting's value
     pub(crate) key: Option<String>,
+    #[command(subcommand)]
+    pub(crate) command: Option<ConfigCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show a setting's value
+    Get(ConfigGetArgs),
+    /// Change a setting in your settings file, or in the project's
+    ///
+    /// Comments and the order of the file are kept. `takeback config -v` explains each setting.
+    Set(ConfigSetArgs),
+    /// Remove a setting from the file, so that the default applies again
+    Unset(ConfigUnsetArgs),
+    /// Edit a settings file in VISUAL, EDITOR or vi
+    ///
+    /// The editor gets a copy, which replaces the file if it is valid.
+    Edit(ConfigFileArgs),
+    /// Print the path of a settings file
+    Path(ConfigFileArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfigGetArgs {
+    /// The setting
+    pub(crate) key: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfigSetArgs {
+    /// The setting
+    pub(crate) key: String,
+    /// Its value; a list is written with commas
+    pub(crate) value: String,
+    #[command(flatten)]
+    pub(crate) file: ConfigFileArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfigUnsetArgs {
+    /// The setting
+    pub(crate) key: String,
+    #[command(flatten)]
+    pub(crate) file: ConfigFileArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfigFileArgs {
+    /// Which settings file
+    #[arg(long, value_name = "SCOPE", default_value = "user")]
+    pub(crate) scope: ScopeName,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: ShellName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShellName {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompleteArgs {
+    /// The words of the command line up to the cursor, the last one possibly empty
+    #[arg(last = true)]
+    pub(crate) words: Vec<OsString>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,13 +1,18 @@
-//! `config`: every setting with its value and where it was set.
+//! `config`: every setting with its value and where it was set; and its subcommands.
+
+mod change;
+mod edit;
 
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use crate::answers;
-use crate::args::{ConfigArgs, Options};
+use crate::args::{ConfigArgs, ConfigCommand, Options, ScopeName};
 use crate::error::{CommandError, Kind};
-use crate::place;
+use crate::place::{self, Location};
 use crate::screen::{HINT, NAME, Screen, WARNING, full_width, plain, shorten, shorten_path, wrap};
-use crate::settings::{Setting, Settings, table};
+use crate::settings::table::{Key, key, nearest};
+use crate::settings::{Setting, Settings, project_file, table, user_file};
 use crate::table::{Cell, Overflow, Table};
 
 pub(crate) fn config(
@@ -15,44 +20,66 @@ pub(crate) fn config(
     args: &ConfigArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let location = place::locate(options)?;
-    let settings = Settings::load(&location.root, &location.home)?;
-    match &args.key {
-        Some(name) => {
-            place::warn(options, &settings)?;
-            one(&settings, name, screen)?;
+    match (&args.command, &args.key) {
+        (Some(_), Some(key)) => {
+            let text = format!("a subcommand cannot follow the setting {}", plain(key));
+            Err(CommandError::new(Kind::Usage, text).hint("See `takeback config --help`."))
         }
-        None => {
-            // The list itself shows refused values.
-            place::print_warnings(options, &settings.warnings)?;
-            all(&settings, screen)?;
-        }
+        (Some(ConfigCommand::Set(args)), None) => change::set(options, args, screen),
+        (Some(ConfigCommand::Unset(args)), None) => change::unset(options, args, screen),
+        (Some(ConfigCommand::Edit(args)), None) => edit::edit(options, args.scope, screen),
+        (Some(ConfigCommand::Path(args)), None) => edit::path(options, args.scope, screen),
+        (Some(ConfigCommand::Get(args)), None) => one(options, &args.key, screen),
+        (None, Some(key)) => one(options, key, screen),
+        (None, None) => all(options, screen),
     }
-    Ok(0)
 }
 
-fn one(settings: &Settings, name: &str, screen: &mut Screen) -> Result<(), CommandError> {
-    if table::key(name).is_none() {
-        let meant =
-            table::nearest(name).map_or_else(String::new, |key| format!("Did you mean {key}? "));
-        let name = shorten(name, table::LONGEST);
-        return Err(CommandError::new(Kind::Usage, format!("there is no setting {name}"))
-            .hint(format!("{meant}`takeback config` lists them.")));
+/// A settings file: its path, and its mode if it is new.
+fn settings_file(scope: ScopeName, location: &Location) -> (PathBuf, u32) {
+    match scope {
+        ScopeName::User => (user_file(&location.home), 0o600),
+        ScopeName::Project => (project_file(&location.root), 0o644),
     }
-    let setting = settings.setting(name);
+}
+
+/// The setting that the user names.
+fn named(name: &str) -> Result<&'static Key, CommandError> {
+    key(name).ok_or_else(|| {
+        let meant = nearest(name).map_or_else(String::new, |key| format!("Did you mean {key}? "));
+        let name = shorten(&plain(name), table::LONGEST);
+        CommandError::new(Kind::Usage, format!("there is no setting {name}"))
+            .hint(format!("{meant}`takeback config` lists them."))
+    })
+}
+
+fn one(options: &Options, name: &str, screen: &mut Screen) -> Result<u8, CommandError> {
+    let location = place::locate(options)?;
+    let settings = Settings::load(&location.root, &location.home)?;
+    place::warn(options, &settings)?;
+    let setting = settings.setting(named(name)?.name);
     if screen.json {
         screen.json(&answer(setting))?;
-        return Ok(());
+        return Ok(0);
     }
     writeln!(screen.out, "{}", plain(&setting.value.to_string()))?;
     if screen.verbose {
         writeln!(screen.out, "{HINT}{}{HINT:#}", setting.origin)?;
         refusal(setting, screen)?;
     }
-    Ok(())
+    Ok(0)
 }
 
-fn all(settings: &Settings, screen: &mut Screen) -> Result<(), CommandError> {
+fn all(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
+    let location = place::locate(options)?;
+    let settings = Settings::load(&location.root, &location.home)?;
+    // The list itself shows refused values.
+    place::print_warnings(options, &settings.warnings)?;
+    list(&settings, screen)?;
+    Ok(0)
+}
+
+fn list(settings: &Settings, screen: &mut Screen) -> Result<(), CommandError> {
     if screen.json {
         screen.json(&settings.all.iter().map(answer).collect::<answers::ConfigAnswer>())?;
         return Ok(());
@@ -99,7 +126,7 @@ fn all_with_meaning(settings: &Settings, screen: &mut Screen) -> Result<(), Comm
         let origin = plain(&setting.origin.to_string());
         writeln!(screen.out, "{NAME}{}{NAME:#}  {HINT}{origin}{HINT:#}", setting.name)?;
         writeln!(screen.out, "  {}", value_of(setting))?;
-        if let Some(key) = table::key(setting.name) {
+        if let Some(key) = key(setting.name) {
             writeln!(screen.out, "  {HINT}{} ({}){HINT:#}", key.meaning, key.variable())?;
         }
         refusal(setting, screen)?;

@@ -237,6 +237,25 @@ impl Key {
         }
     }
 
+    /// Why `config set` does not write this value, which is of the right kind, although a file may have it:
+    /// it would count as another one.
+    pub(crate) fn refuses(&self, value: &Value) -> Option<String> {
+        match (self.name, value) {
+            (POINTS_PER_SESSION | KEEP_COUNT, Value::Number(0)) => {
+                Some("must be 1 or more".to_owned())
+            }
+            (ARCHIVE_DAYS, Value::Number(days)) if *days > u64::from(u32::MAX) => {
+                Some(format!("must be at most {}", u32::MAX))
+            }
+            (REWIND_KEY, Value::Word(word)) if takeback_tui::parse_key(word).is_err() => Some(
+                "must be esc, tab, f1 to f12, ctrl- with a letter other than c, d, h, i, j or m, or \
+                 alt- with a character"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+
     /// A value from a file; `None` if it is of the wrong kind.
     pub(crate) fn read_json(&self, value: &serde_json::Value) -> Option<Value> {
         match (self.default)() {

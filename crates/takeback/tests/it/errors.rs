@@ -216,7 +216,7 @@ fn wrong_arguments_are_json_when_asked() {
         let error: serde_json::Value = serde_json::from_str(&answer.err).expect("one JSON value");
         assert_eq!((answer.code, &error["code"]), (2, &2.into()), "{args:?}");
     }
-    insta::assert_snapshot!(user.takeback(&["lgo", "--json"]).err, @r#"{"error":"unrecognized subcommand 'lgo'","hints":["Usage: takeback [OPTIONS] <COMMAND>"],"code":2}"#);
+    insta::assert_snapshot!(user.takeback(&["lgo", "--json"]).err, @r#"{"error":"unrecognized subcommand 'lgo'","hints":["tip: `takeback help` lists the commands","Usage: takeback [OPTIONS] <COMMAND>"],"code":2}"#);
     assert!(user.takeback(&["lgo"]).err.starts_with("error: "), "as text for users");
     user.exits(3, &["run", "--", "sh", "-c", "exit 3", "--json"]);
 }

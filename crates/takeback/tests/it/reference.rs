@@ -1,27 +1,26 @@
 //! `docs/reference.md` holds every command's help, word for word, and the settings files of every agent.
 
+use clap::Command;
+use takeback::command_line::program;
 use takeback_agents::{AGENTS, AgentKind};
 
 use crate::user::User;
 
 /// Every command that the program lists, each followed by its subcommands.
-fn commands(user: &User, above: &[String]) -> Vec<Vec<String>> {
-    let mut words: Vec<&str> = above.iter().map(String::as_str).collect();
-    words.push("--help");
-    let help = user.takeback(&words).out;
-    let Some((_, list)) = help.split_once("Commands:\n") else { return Vec::new() };
-    let mut commands = Vec::new();
-    // A continuation line is indented further.
-    let names = list.lines().take_while(|line| !line.is_empty());
-    for name in names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
-        if !name.is_empty() {
-            let command = [above, &[name.to_owned()]].concat();
-            let below = self::commands(user, &command);
-            commands.push(command);
-            commands.extend(below);
-        }
-    }
-    commands
+pub(crate) fn commands() -> Vec<Vec<String>> {
+    below(&program(), &[])
+}
+
+fn below(command: &Command, above: &[String]) -> Vec<Vec<String>> {
+    let visible = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    visible
+        .flat_map(|sub| {
+            let name = [above, &[sub.get_name().to_owned()]].concat();
+            let mut all = below(sub, &name);
+            all.insert(0, name);
+            all
+        })
+        .collect()
 }
 
 /// `TAKEBACK_UPDATE_REFERENCE=1` rewrites the page.
@@ -31,14 +30,16 @@ fn the_reference_is_what_help_says() {
     let text = std::fs::read_to_string(&file).expect("the reference is there");
     let user = User::new();
     let mut help = String::new();
-    let commands = commands(&user, &[]);
-    assert!(commands.len() > 12, "{commands:?}");
-    for command in commands {
+    for command in commands() {
         let words: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
         let answer = user.succeeds(&words);
         let command = command.join(" ");
-        let (own, _global) = answer.out.split_once("\nGlobal options:").expect("global options");
-        help.push_str(&format!("\n### `takeback {command}`\n\n```text\n{}\n```\n", own.trim_end()));
+        let (own, rest) = answer.out.split_once("\nGlobal options:").expect("global options");
+        let (_, examples) = rest.split_once("\nExamples:").expect("examples");
+        let (own, examples) = (own.trim_end(), examples.trim_end());
+        help.push_str(&format!(
+            "\n### `takeback {command}`\n\n```text\n{own}\n\nExamples:{examples}\n```\n"
+        ));
     }
     let expected = with_section(&text, "help", &help);
     let expected = with_section(&expected, "agents", &settings_files());

@@ -159,12 +159,12 @@ fn your_own_settings_must_be_valid() {
     user.set("{ nonsense");
     insta::assert_snapshot!(user.exits(2, &["checkpoint"]).err, @"
     takeback: FOLDER/home/.takeback/settings.json is invalid: key must be a string at line 1 column 3
-      Fix it or move it away.
+      Fix it (`takeback config edit`) or move it away.
     ");
     user.set(r#"{"archiveDays": "many"}"#);
     insta::assert_snapshot!(user.exits(2, &["log"]).err, @"
     takeback: FOLDER/home/.takeback/settings.json: archiveDays must be a whole number
-      Fix the file.
+      Fix it: `takeback config edit`.
     ");
     user.set("{}");
     let mut command = user.command(&["config"]);
@@ -275,4 +275,111 @@ fn a_projects_settings_cannot_flood_you() {
     insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: it is larger than 1 MiB");
     let answer = user.takeback(&["config", &"k".repeat(1000)]);
     assert_eq!((answer.code, answer.err.len() < 400), (2, true), "{}", answer.err);
+}
+
+#[test]
+fn a_setting_is_changed_and_the_rest_of_the_file_stays() {
+    let user = User::new();
+    insta::assert_snapshot!(user.succeeds(&["config", "set", "archiveDays", "30"]).out, @"
+    archiveDays is 30
+      set in ~/.takeback/settings.json
+    ");
+    let file = user.home().join(".takeback/settings.json");
+    let text = || std::fs::read_to_string(&file).expect("it is there");
+    assert_eq!(text(), "{\n  \"archiveDays\": 30\n}\n");
+    assert_eq!(user.takeback(&["config", "get", "archiveDays"]).out, "30\n");
+    let own = "{\n  // Long.\n  \"archiveDays\": 30, // days\n  \"durability\": \"off\",\n}\n";
+    user.set(own);
+    user.succeeds(&["config", "set", "archiveDays", "60"]);
+    assert_eq!(text(), own.replace("30", "60"));
+    user.succeeds(&["config", "set", "derivedFolders", "out,gen"]);
+    user.succeeds(&["config", "set", "derivedFolders", r#"["out", "a,b"]"#]);
+    assert_eq!(user.json(&["config", "derivedFolders"])["value"], json!(["out", "a,b"]));
+    insta::assert_snapshot!(user.succeeds(&["config", "unset", "archiveDays"]).out, @"
+    archiveDays is 7
+      the default
+    ");
+    assert!(text().contains("\"durability\": \"off\"") && !text().contains("archiveDays"));
+    let mut command = user.command(&["config", "set", "archiveDays", "5"]);
+    command.env("TAKEBACK_ARCHIVE_DAYS", "6");
+    insta::assert_snapshot!(user.answer_of(command, "").out, @"
+    archiveDays is 6
+      TAKEBACK_ARCHIVE_DAYS overrides ~/.takeback/settings.json
+    ");
+    let answer = user.json(&["config", "set", "durability", "normal"]);
+    assert_eq!(
+        (&answer["value"], &answer["setting"]["value"]),
+        (&json!("normal"), &json!("normal"))
+    );
+    assert!(!user.home().join(".takeback/workspaces").exists(), "settings make no store");
+}
+
+#[test]
+fn a_value_that_a_setting_does_not_take_is_refused_with_what_it_takes() {
+    let user = User::new();
+    user.set("{\"archiveDays\": 8}");
+    let refused = |args: &[&str]| user.exits(2, &[&["config", "set"], args].concat()).err;
+    insta::assert_snapshot!(refused(&["archiveDays", "many"]), @r#"
+    takeback: archiveDays must be a whole number, not "many"
+      archiveDays: days an archived session is kept.
+    "#);
+    insta::assert_snapshot!(refused(&["pointsPerSession", "0"]), @r#"
+    takeback: pointsPerSession must be 1 or more, not "0"
+      pointsPerSession: points kept per session; the oldest are dropped first.
+    "#);
+    insta::assert_snapshot!(refused(&["durability", "some"]), @r#"
+    takeback: durability must be full, normal or off, not "some"
+      durability: how recording syncs to disk: full, normal or off; a power loss may cost the last seconds.
+    "#);
+    insta::assert_snapshot!(refused(&["rewindKey", "x"]), @r#"
+    takeback: rewindKey must be esc, tab, f1 to f12, ctrl- with a letter other than c, d, h, i, j or m, or alt- with a character, not "x"
+      rewindKey: key that opens the rewind menu when pressed twice.
+    "#);
+    insta::assert_snapshot!(refused(&["archiveDay", "7"]), @"
+    takeback: there is no setting archiveDay
+      Did you mean archiveDays? `takeback config` lists them.
+    ");
+    let project = ["--scope", "project"];
+    insta::assert_snapshot!(refused(&[&["archiveDays", "7"][..], &project].concat()), @"
+    takeback: the project's settings cannot have archiveDays = 7: a project can only raise it
+      `takeback config set KEY VALUE --scope user` sets it for you, in all projects.
+    ");
+    insta::assert_snapshot!(refused(&[&["allowAgentRewind", "true"][..], &project].concat()), @"
+    takeback: the project's settings cannot have allowAgentRewind = true: only your own settings may set it
+      `takeback config set KEY VALUE --scope user` sets it for you, in all projects.
+    ");
+    assert!(!user.work().join(PROJECT).exists());
+    user.succeeds(&["config", "set", "archiveDays", "9", "--scope", "project"]);
+    assert_eq!(user.read(PROJECT), "{\n  \"archiveDays\": 9\n}\n");
+    assert_eq!(user.takeback(&["config", "archiveDays"]).out, "9\n");
+    user.set("{ nonsense");
+    let before = user.exits(2, &["config", "set", "archiveDays", "1"]);
+    before.reports("is invalid").reports("takeback config edit");
+}
+
+#[test]
+fn the_editor_gets_a_copy_that_replaces_the_file_only_if_it_is_valid() {
+    let user = User::new();
+    user.set("{ nonsense");
+    let edit = |editor: &str| {
+        let mut command = user.command(&["config", "edit"]);
+        command.env("EDITOR", editor);
+        user.answer_of(command, "")
+    };
+    let text =
+        || std::fs::read_to_string(user.home().join(".takeback/settings.json")).expect("text");
+    let unchanged = |answer: &crate::user::Answer| {
+        assert_eq!(text(), "{ nonsense");
+        answer.reports("Nothing was changed.");
+    };
+    let answer = edit("false");
+    unchanged(answer.reports("the editor false failed"));
+    let answer = edit(r#"sh -c 'echo "{\"archiveDay\": 1, \"durability\": 3}" > "$0"'"#);
+    unchanged(answer.exited(2, &[]).reports("did you mean archiveDays?"));
+    assert_eq!(edit("true").exited(0, &[]).out, "No changes.\n");
+    let answer = edit(r#"sh -c 'echo "{\"archiveDays\": 1} // short" > "$0"'"#).exited(0, &[]);
+    assert_eq!(answer.out, "Saved ~/.takeback/settings.json.\n");
+    assert_eq!(user.takeback(&["config", "archiveDays"]).out, "1\n");
+    let path = user.takeback(&["config", "path"]).out;
+    assert!(path.ends_with("/home/.takeback/settings.json\n"), "{path}");
 }
