@@ -273,6 +273,16 @@ export interface Conversation {
 /** What the user said about the author of a change. */
 export type Correction = 'mine' | { agent: { session: string } };
 
+/** A commit whose files were taken back. */
+export interface CrossedCommit {
+  /** Its id. */
+  id: string;
+  /** The first line of its message. */
+  summary: string;
+  /** The session during whose `git commit` it was made; `null` if it is not known to be an agent's. */
+  session: string | null;
+}
+
 /** What an agent does to the world and cannot take back. */
 export interface Effect {
   /** The agent's name for it. */
@@ -411,12 +421,46 @@ export interface FirstSighting {
   filePathBase64?: string;
 }
 
+/** Git after a rewind. */
+export interface GitFollowUp {
+  /** Before it. */
+  before: GitState;
+  /** After it. */
+  after: GitState;
+  /** What `git status` shows of the files that the rewind changed. Left out before the rewind, if they do not differ from the commit, and if git gave no answer. */
+  status?: GitStatus;
+}
+
 /** The user's repository when the point was made. */
 export interface GitState {
   /** The commit that is checked out. */
   head: string | null;
   /** The branch that is checked out. */
   branch: string | null;
+}
+
+/** What `git status` shows of the files that a rewind changed. */
+export interface GitStatus {
+  /** Files that differ from the checked out commit. */
+  modified: number;
+  /** Files that are staged and not in the commit. */
+  added: number;
+  /** Files that the commit has and the folder does not. */
+  deleted: number;
+  /** Files that git does not know. */
+  untracked: number;
+  /** The commits since the restored state that changed these files, newest first; empty if HEAD does not continue what was checked out then. */
+  commits: CrossedCommit[];
+  /** Drops the commits and keeps all files; `null` if it would drop more than what agents committed, or commits that a remote or a tag has. */
+  reset: string | null;
+}
+
+/** What was checked out in git before and after something. */
+export interface HeadMove {
+  /** Before it. */
+  before: GitState;
+  /** After it. */
+  after: GitState;
 }
 
 /** What was done to keep the home within its limit. */
@@ -451,6 +495,20 @@ export interface HookAnswer {
 
 /** 16 hexadecimal digits: the id of a point, a turn, a rewind or a copy of a file. */
 export type Id = string;
+
+/** A command for a folder that is not recorded, such as `node_modules`. */
+export interface InstallHint {
+  /** What to run. */
+  command: string;
+  /** Where to run it, from the root; `.` is the root itself. */
+  directory: string;
+  /** The folder that is not recorded. */
+  folder: FilePath;
+  /** The file that the rewind changes and the folder is made from; `null` if the folder is missing. */
+  file: FilePath | null;
+  /** The command that named the folder, if it is missing. */
+  removedBy: string | null;
+}
 
 /** Who wrote a line. */
 export type LineAuthor = 'you' | 'agent' | 'other' | 'before' | 'unknown';
@@ -529,8 +587,8 @@ export interface Point {
   byAuthor: ByAuthor;
   /** Whether rewinds took back what its agent did; of an operation: whether it was undone. */
   takenBack: TakenBack;
-  /** What was checked out in git at the next point, if that had changed. */
-  gitMoved?: GitState;
+  /** How git's HEAD moved until the next point; for the newest point: until now. Left out if it did not. */
+  gitMoved?: HeadMove;
   /** Of a rewind: its point. Of an undo or redo: the operation. */
   of?: Id;
   /** Paths that could not be read when the point was made; left out if there are none. */
@@ -589,6 +647,10 @@ export interface PreviewAnswer {
   atWork?: ActiveSession[];
   /** How to cut the agent's conversation to the same point, if it went on after it. */
   conversation?: Conversation;
+  /** Git, if HEAD has moved since the restored state. Takeback does not move it. */
+  git?: GitFollowUp;
+  /** Commands that make folders again which are not recorded, or bring them in line. */
+  hints?: InstallHint[];
   /** The exact bytes of restored and deleted names that are not UTF-8, as base64, by their text: one for each time it occurs in `restoredFiles`, then in `deletedFiles`. Left out if all names are UTF-8. */
   pathsBase64?: Record<string, string[]>;
   /** The agent's state that was moved together with the files. */
@@ -661,6 +723,10 @@ export interface Receipt {
   atWork?: ActiveSession[];
   /** How to cut the agent's conversation to the same point, if it went on after it. */
   conversation?: Conversation;
+  /** Git, if HEAD has moved since the restored state. Takeback does not move it. */
+  git?: GitFollowUp;
+  /** Commands that make folders again which are not recorded, or bring them in line. */
+  hints?: InstallHint[];
   /** The exact bytes of restored and deleted names that are not UTF-8, as base64, by their text: one for each time it occurs in `restoredFiles`, then in `deletedFiles`. Left out if all names are UTF-8. */
   pathsBase64?: Record<string, string[]>;
   /** The agent's state that was moved together with the files. */
@@ -916,8 +982,8 @@ export interface ShowAnswer {
   changes: Change[];
   /** The calls of the point's turn, in order; then other calls that the authors of the changes name. */
   calls: Call[];
-  /** What was checked out in git at the next point, if that had changed. */
-  gitMoved?: GitState;
+  /** How git's HEAD moved until the next point; for the newest point: until now. Left out if it did not. */
+  gitMoved?: HeadMove;
   /** Of a rewind: its point. Of an undo or redo: the operation. */
   of?: Id;
   /** Paths that could not be read when the point was made; left out if there are none. */

@@ -19,6 +19,7 @@
 mod agent;
 mod exchange;
 mod file;
+mod follow_up;
 mod history;
 mod point;
 mod rewind;
@@ -42,6 +43,7 @@ pub use self::file::{
     Author, Change, Correction, Entry, Evidence, FileDiff, FilePath, FirstSighting,
     NotCapturedReason, Note, PathEvidence, Problem, Unreadable, UnreadableKind,
 };
+pub use self::follow_up::{CrossedCommit, FollowUp, GitFollowUp, GitStatus, HeadMove, InstallHint};
 pub use self::history::{
     BisectAnswer, BlameAnswer, BlamedLine, CatAnswer, FileRow, HistoryAnswer, LineAuthor,
     LineSource, LineWriter, PromptStats, SessionStats, StatsAnswer, WhyAnswer, Written,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, FileDiff, FirstSighting, Id, Note, Time, Unreadable};
+use crate::{Change, FileDiff, FirstSighting, HeadMove, Id, Note, Time, Unreadable};
 
 /// `log` and `point:list`: points and operations, newest first.
 pub type LogAnswer = Vec<Point>;
@@ -57,9 +57,9 @@ pub struct Point {
     /// Of a rewind: its point. Of an undo or redo: the operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<Id>,
-    /// What was checked out in git at the next point, if that had changed.
+    /// How git's HEAD moved until the next point; for the newest point: until now. Left out if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub git_moved: Option<GitState>,
+    pub git_moved: Option<HeadMove>,
 }
 
 /// Who changed how much between a point and the next.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FirstSighting, Id, Note, PathEvidence, Problem, Time};
+use crate::{FirstSighting, FollowUp, Id, Note, PathEvidence, Problem, Time};
 
 /// `rewind`, `undo`, `redo`, `state rollback` and their methods: what was done, verified on disk; in
 /// a dry run, what would be done.
@@ -52,6 +52,9 @@ pub struct Receipt {
     /// Changes whose only evidence is that they happened while a call ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Vec<Window>>,
+    /// What is left to the user.
+    #[serde(flatten)]
+    pub follow_up: FollowUp,
     /// Agents that were working; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_work: Vec<ActiveSession>,

@@ -4,24 +4,35 @@
 //! it. Everything else is asked of the `git` program, and only when a question needs it.
 
 mod commit_blame;
+mod commits;
 mod head;
 mod notes;
+mod status;
 mod versions;
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 pub use self::commit_blame::CommitLine;
-pub use self::head::git_state;
+pub(crate) use self::commits::ListedCommit;
+pub use self::head::{HeadMove, git_state};
+pub(crate) use self::status::FileStatus;
 pub(crate) use self::versions::PathVersion;
 
 /// A repository with a working tree.
 #[derive(Debug, Clone)]
 pub struct Repository {
     top: PathBuf,
+    /// How long one git command may take; `None`: as long as it needs.
+    time_limit: Option<Duration>,
 }
 
 /// A commit, as far as attribution needs it.
@@ -61,6 +72,8 @@ pub enum GitError {
     Failed { command: String, message: String },
     #[error("git {command} printed what Takeback cannot read")]
     Unreadable { command: String },
+    #[error("git {command} took too long and was stopped")]
+    TooSlow { command: String },
 }
 
 /// Variables by which another program may have pointed git at a repository of its own.
@@ -80,7 +93,12 @@ impl Repository {
     #[must_use]
     pub fn around(folder: &Path) -> Option<Self> {
         let top = folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
-        top.map(|top| Self { top: top.to_owned() })
+        top.map(|top| Self { top: top.to_owned(), time_limit: None })
+    }
+
+    /// The same repository, whose commands are stopped after this time.
+    pub(crate) fn with_time_limit(self, limit: Duration) -> Self {
+        Self { time_limit: Some(limit), ..self }
     }
 
     /// The folder with the `.git`.
@@ -147,6 +165,20 @@ impl Repository {
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
     {
+        self.run_with(&[], args, input)
+    }
+
+    /// The same with these settings (`KEY=VALUE`) in place of the repository's.
+    fn run_with<I, S>(
+        &self,
+        settings: &[String],
+        args: I,
+        input: &[u8],
+    ) -> Result<Vec<u8>, GitError>
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
         let args: Vec<_> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
         let name = || args[0].to_string_lossy().into_owned();
         let mut command = Command::new("git");
@@ -155,6 +187,7 @@ impl Repository {
             .args(["--no-pager", "--no-optional-locks", "--literal-pathspecs"])
             .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
             .args(["-c", "diff.external=", "-c", "log.showSignature=false"])
+            .args(settings.iter().flat_map(|setting| ["-c", setting.as_str()]))
             .arg("-C")
             .arg(&self.top)
             .args(&args)
@@ -165,6 +198,10 @@ impl Repository {
             command.env_remove(name);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if self.time_limit.is_some() {
+            // What git starts holds its output open, so all of it is stopped together.
+            command.process_group(0);
+        }
         let start = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => GitError::NotInstalled,
             _ => GitError::Start { command: name(), source },
@@ -172,7 +209,19 @@ impl Repository {
         let mut git = command.spawn().map_err(start)?;
         let (mut stdin, stderr) = (git.stdin.take().expect("piped"), git.stderr.take());
         let mut stderr = stderr.expect("piped");
-        let (output, message) = std::thread::scope(|scope| {
+        let group = group_of(&git);
+        let (output, message, is_too_slow) = std::thread::scope(|scope| {
+            // Dropped when everything was read.
+            let (reading, is_read) = channel::<()>();
+            let watch = self.time_limit.map(|limit| {
+                scope.spawn(move || {
+                    let is_too_slow = is_read.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+                    if is_too_slow && let Some(group) = group {
+                        kill_process_group(group, Signal::KILL).ok();
+                    }
+                    is_too_slow
+                })
+            });
             // git ends early when it fails; its message says why.
             scope.spawn(move || stdin.write_all(input));
             let message = scope.spawn(move || {
@@ -182,8 +231,12 @@ impl Repository {
             });
             let mut output = Vec::new();
             let read = git.stdout.take().expect("piped").read_to_end(&mut output);
-            (read.map(|_| output), message.join().unwrap_or_default())
+            let message = message.join().unwrap_or_default();
+            drop(reading);
+            let is_too_slow = watch.is_some_and(|watch| watch.join().unwrap_or_default());
+            (read.map(|_| output), message, is_too_slow)
         });
+        // Only now: until here the process id cannot belong to another process.
         let status = git.wait();
         let (output, status) = match (output, status) {
             (Ok(output), Ok(status)) => (output, status),
@@ -191,6 +244,9 @@ impl Repository {
                 return Err(GitError::Start { command: name(), source });
             }
         };
+        if is_too_slow {
+            return Err(GitError::TooSlow { command: name() });
+        }
         if status.success() {
             return Ok(output);
         }
@@ -199,6 +255,10 @@ impl Repository {
         let message = message.strip_prefix("fatal: ").unwrap_or(message).to_owned();
         Err(GitError::Failed { command: name(), message })
     }
+}
+
+fn group_of(git: &Child) -> Option<Pid> {
+    i32::try_from(git.id()).ok().and_then(Pid::from_raw)
 }
 
 /// A path below the top as an argument.

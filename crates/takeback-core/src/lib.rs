@@ -56,7 +56,7 @@ pub mod worktree;
 
 // A workspace and its surroundings.
 pub use ambient::{Ambient, system_random};
-pub use git::{Commit, CommitLine, GitError, Repository, git_state};
+pub use git::{Commit, CommitLine, GitError, HeadMove, Repository, git_state};
 pub use progress::{Progress, ProgressListener, Work};
 pub use tree_copy::{CopyError, CopyGaps, TreeCopy};
 pub use workspace::{Limits, Workspace, WorkspaceError, WorkspaceOptions, check_root, index_in};

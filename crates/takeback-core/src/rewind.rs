@@ -9,6 +9,7 @@ pub(crate) mod closed_folders;
 mod corrections;
 mod damage;
 mod error;
+mod follow_up;
 pub(crate) mod history;
 mod journal;
 pub mod merge;
@@ -44,6 +45,9 @@ use crate::record::drain_inbox;
 use crate::workspace::Workspace;
 
 pub use self::error::RewindError;
+pub use self::follow_up::{
+    CrossedCommit, FollowUp, GitFollowUp, GitStatus, InstallHint, InstallReason,
+};
 pub use self::native::{NativeOutcome, NativePath, NativeRestore, NativeSkip};
 pub use self::path_filter::PathFilter;
 pub use self::plan::first_seen::{self, FirstSighting};

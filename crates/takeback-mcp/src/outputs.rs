@@ -180,6 +180,7 @@ impl From<Receipt> for RewindReceipt {
         cut(&mut left_out, "notes", &mut receipt.notes);
         cut(&mut left_out, "errors", &mut receipt.errors);
         cut(&mut left_out, "windows", receipt.windows.get_or_insert_default());
+        cut(&mut left_out, "hints", &mut receipt.follow_up.hints);
         let note = says_you.then_some("“You” in a reason is the user.");
         Self { receipt, note, left_out }
     }

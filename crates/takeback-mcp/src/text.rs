@@ -230,6 +230,10 @@ pub(crate) fn receipt(receipt: &Receipt, cut: &OmittedCounts, tense: Tense) -> S
     if text.is_empty() {
         text.push_str("Nothing to take back.\n");
     }
+    for line in receipt.follow_up.lines() {
+        text += &one_line(&line, 600);
+        text.push('\n');
+    }
     text
 }
 

@@ -4,14 +4,40 @@ use std::path::{Path, PathBuf};
 
 use takeback_store::GitState;
 
-/// `None`: the workspace's root is not a repository.
+use super::Repository;
+
+/// What was checked out in git before and after something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadMove {
+    /// Before it.
+    pub before: GitState,
+    /// After it; differs from `before`.
+    pub after: GitState,
+}
+
+impl HeadMove {
+    /// `None`: nothing moved, or one of the two is not known.
+    #[must_use]
+    pub fn between(before: Option<&GitState>, after: Option<&GitState>) -> Option<Self> {
+        let (before, after) = before.zip(after).filter(|(before, after)| before != after)?;
+        Some(Self { before: before.clone(), after: after.clone() })
+    }
+}
+
+/// What is checked out in the repository around this folder. `None`: there is no repository, or its files do
+/// not tell.
 #[must_use]
-pub fn git_state(root: &Path) -> Option<GitState> {
-    let git = git_folder(root)?;
+pub fn git_state(folder: &Path) -> Option<GitState> {
+    /// What HEAD contains where branches are not files (`extensions.refStorage = reftable`).
+    const ELSEWHERE: &str = "refs/heads/.invalid";
+    let git = git_folder(Repository::around(folder)?.top())?;
     let head = read_line(&git.join("HEAD"))?;
     let Some(reference) = head.strip_prefix("ref: ") else {
         return Some(GitState { head: Some(head), branch: None });
     };
+    if reference == ELSEWHERE {
+        return None;
+    }
     let branch = reference.strip_prefix("refs/heads/").unwrap_or(reference).to_owned();
     // A worktree has its own HEAD; the branches are in the main repository.
     let common =
@@ -20,13 +46,13 @@ pub fn git_state(root: &Path) -> Option<GitState> {
     Some(GitState { head, branch: Some(branch) })
 }
 
-fn git_folder(root: &Path) -> Option<PathBuf> {
-    let git = root.join(".git");
+fn git_folder(top: &Path) -> Option<PathBuf> {
+    let git = top.join(".git");
     if git.is_dir() {
         return Some(git);
     }
     let target = read_line(&git)?;
-    Some(root.join(target.strip_prefix("gitdir: ")?))
+    Some(top.join(target.strip_prefix("gitdir: ")?))
 }
 
 fn packed(common: &Path, reference: &str) -> Option<String> {

@@ -14,7 +14,8 @@ use takeback_store::{
 use super::file_diff::{Contents, FileDiff, Text, between};
 use super::tally::{TakenBack, Tally, Viewpoint, cancelled};
 use super::{by_path, settle};
-use crate::exchange::{is_detour, same_timeline};
+use crate::exchange::{is_detour, original_name, same_timeline};
+use crate::git::HeadMove;
 use crate::rewind::PathFilter;
 
 /// Which rows to read.
@@ -30,6 +31,8 @@ pub struct LogQuery {
     pub session: Option<SessionId>,
     /// Only these rows.
     pub filter: LogFilter,
+    /// What is checked out in git now, for the newest point.
+    pub git_now: Option<GitState>,
 }
 
 /// Which kinds of rows to list.
@@ -94,9 +97,9 @@ pub struct PointRow {
     pub tally: Tally,
     /// How many paths could not be read when the point was made.
     pub unreadable: usize,
-    /// The state of the user's git repository at the next point, if another commit or branch was
-    /// checked out then.
-    pub git_moved: Option<GitState>,
+    /// Set if another commit or branch was checked out at the next point; after the newest point: if
+    /// another is checked out now.
+    pub git_moved: Option<HeadMove>,
 }
 
 /// A rewind, undo or redo, and what it did.
@@ -190,8 +193,12 @@ impl AuthorFilter {
 }
 
 impl PointRow {
-    /// The row of one point.
-    pub fn of(store: &dyn Store, point: Point) -> Result<Self, StoreError> {
+    /// The row of one point. `git_now`: what is checked out in git now.
+    pub fn of(
+        store: &dyn Store,
+        point: Point,
+        git_now: Option<&GitState>,
+    ) -> Result<Self, StoreError> {
         let next = next_point(store, &point)?;
         let mut changes = changes_until(store, &point, next.as_ref())?;
         keep_own(&mut changes);
@@ -199,7 +206,7 @@ impl PointRow {
         let view = Viewpoint { session: point.session.as_ref() };
         let tally = Tally::of(&changes, &view, &cancelled, store)?;
         let unreadable = UnreadablePaths::read(store)?.count_at(point.seq);
-        let git_moved = git_moved(&point, next);
+        let git_moved = git_moved(&point, next.as_ref(), git_now);
         Ok(Self { point, changes, tally, unreadable, git_moved })
     }
 }
@@ -245,10 +252,15 @@ fn keep_own(changes: &mut Vec<Change>) {
     changes.retain(|change| !matches!(change.author, Author::Rewind { .. }));
 }
 
-/// The state of git at the next point, if it is another one.
-fn git_moved(point: &Point, next: Option<Point>) -> Option<GitState> {
-    let before = point.git.as_ref()?;
-    next.and_then(|next| next.git).filter(|git| git != before)
+/// How HEAD moved until the next point, or until now.
+fn git_moved(point: &Point, next: Option<&Point>, git_now: Option<&GitState>) -> Option<HeadMove> {
+    let is_imported = || point.session.as_ref().and_then(original_name).is_some();
+    let after = match next {
+        Some(next) => next.git.as_ref(),
+        // An import has its own end.
+        None => git_now.filter(|_| !is_imported()),
+    };
+    HeadMove::between(point.git.as_ref(), after)
 }
 
 /// The requested rows, newest first.
@@ -306,7 +318,7 @@ fn point_rows(store: &dyn Store, query: &LogQuery) -> Result<Vec<PointRow>, Stor
             filter.paths.as_ref().is_none_or(|paths| paths.includes(&change.path))
         });
         if filter.includes_changes(&changes, store)? {
-            let git_moved = git_moved(&point, next);
+            let git_moved = git_moved(&point, next.as_ref(), query.git_now.as_ref());
             let tally = Tally::default();
             rows.push(PointRow { point, changes, tally, unreadable: 0, git_moved });
         }

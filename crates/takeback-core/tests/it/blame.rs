@@ -1,6 +1,6 @@
 //! Who wrote a line: rules, and an independent model over random histories.
 
-mod git;
+pub(crate) mod git;
 mod model;
 
 use takeback_core::history::{BlameError, LineOrigin, blame};

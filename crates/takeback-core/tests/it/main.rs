@@ -19,6 +19,7 @@ mod example;
 mod exchange;
 mod bundle_damage;
 mod file_checkpoints;
+mod follow_up;
 mod ignored_files;
 mod inbox;
 mod index;

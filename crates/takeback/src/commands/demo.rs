@@ -93,7 +93,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     let rows: Vec<LogRow> = store
         .points()?
         .into_iter()
-        .map(|point| Ok(LogRow::Point(Box::new(PointRow::of(store, point)?))))
+        .map(|point| Ok(LogRow::Point(Box::new(PointRow::of(store, point, None)?))))
         .collect::<Result<_, CommandError>>()?;
     log::print(workspace, &rows, false, out)?;
 

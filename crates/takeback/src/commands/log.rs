@@ -13,7 +13,7 @@ use takeback_core::history::{LogRow, LogRows, log as read_log};
 use takeback_store::{PointFilter, Store as LogStore};
 
 use self::answer::row_answer;
-pub(crate) use self::answer::{by_author, git_state, point_answer, taken_back};
+pub(crate) use self::answer::{by_author, git_state, head_move, point_answer, taken_back};
 pub(crate) use self::query::{author, moment, query};
 pub(crate) use self::rows::{described, party_cell, print, session_label, title};
 use super::cleanup::enforce_point_cap;

@@ -3,6 +3,7 @@
 mod batch;
 mod active_sessions;
 mod author_questions;
+mod follow_up;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -21,6 +22,7 @@ use takeback_tui::{Menu, MenuAction, MenuOptions, MenuScope, RowId};
 use self::active_sessions::{ActiveSession, active_sessions};
 pub(crate) use self::batch::{apply_marked, preview_marked, run_unattended};
 use self::batch::{is_already_there, receipt_of, tense_of, windows_of};
+pub(crate) use self::follow_up::{after_rewind, before_rewind};
 use super::choose::choose;
 use super::cleanup::enforce_point_cap;
 use super::conversation::{self, cut_of};
@@ -133,7 +135,7 @@ fn rewind_from_menu(
         let point = of(id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
         let request = request(workspace, options, args, point)?;
         let shown = preview(workspace, &request)?;
-        menu::preview_files(&*workspace.store, &shown)
+        menu::preview_files(workspace, &shown)
     })?;
     workspace.ambient.watch = shown;
     let mut doing = ApplyArgs { yes: !args.doing.dry_run, ..args.doing.clone() };
@@ -263,6 +265,7 @@ pub(crate) fn run_request(
             let names = SessionNames::of(&workspace.store.sessions()?);
             show_preview(seen, is_there, &title, &names, screen)?;
             say_if_unmatched(&seen.receipt(), &request.paths, screen)?;
+            follow_up::print(&before_rewind(workspace, seen)?, screen)?;
             if std::mem::take(&mut may_ask_authors) {
                 let plan = &seen.plan;
                 if author_questions::ask_authors(&*workspace.store, plan, &mut request, screen)? {
@@ -311,16 +314,10 @@ pub(crate) fn run_request(
                     writeln!(screen.out, "{HINT}{message}{HINT:#}")?;
                     return Ok(receipt::exit_code(&done, Tense::Did));
                 }
-                let windows = windows_of(&*workspace.store, &done)?;
-                let titled = shown.is_some() && !silent;
-                let refused = receipt::is_refused(&done, Tense::Did);
-                let cut = if refused { None } else { cut_of(workspace, &request)? };
-                let names = SessionNames::of(&workspace.store.sessions()?);
-                let done = names.in_receipt(done);
-                let ending =
-                    Remarks { windows: &windows, cut: cut.as_ref(), title: &title, titled };
-                let code = print_outcome(&done, &request, &ending, screen)?;
-                if !ask && !screen.quiet && done.changed_something() {
+                let has_changed = done.changed_something();
+                let title = (shown.is_none() || silent).then_some(title.as_str());
+                let code = report(workspace, &request, done, title, screen)?;
+                if !ask && !screen.quiet && has_changed {
                     print_active_sessions(&busy, Tense::Did, workspace, screen)?;
                 }
                 return Ok(code);
@@ -335,24 +332,40 @@ fn is_point(target: &Target) -> bool {
 
 /// What is printed about a rewind besides its receipt.
 struct Remarks<'a> {
-    windows: &'a [Window],
-    cut: Option<&'a Cut>,
-    title: &'a str,
-    /// The preview already said it.
-    titled: bool,
+    windows: Vec<Window>,
+    cut: Option<Cut>,
+    follow_up: answers::FollowUp,
+    /// `None`: a preview already said it, and named the windows.
+    title: Option<&'a str>,
+}
+
+/// Prints what was done, with all that there is to say about it, and returns the exit code.
+fn report(
+    workspace: &Workspace,
+    request: &RewindRequest,
+    done: Receipt,
+    title: Option<&str>,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let windows = windows_of(&*workspace.store, &done)?;
+    let refused = receipt::is_refused(&done, Tense::Did);
+    let cut = if refused { None } else { cut_of(workspace, request)? };
+    let follow_up = after_rewind(workspace, &done)?;
+    let done = SessionNames::of(&workspace.store.sessions()?).in_receipt(done);
+    print_outcome(&done, request, &Remarks { windows, cut, follow_up, title }, screen)
 }
 
 /// Prints what was done and returns the exit code.
 fn print_outcome(
     done: &Receipt,
     request: &RewindRequest,
-    ending: &Remarks<'_>,
+    remarks: &Remarks<'_>,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let Remarks { windows, cut, title, titled } = *ending;
+    let Remarks { windows, cut, follow_up, title } = remarks;
     if !screen.quiet || !done.success {
-        let windows = if titled { &[] } else { windows };
-        if !titled {
+        let windows = if title.is_some() { windows.as_slice() } else { &[] };
+        if let Some(title) = title {
             print_title(title, screen)?;
         }
         receipt::print(&mut screen.out, done, windows, Tense::Did, screen.verbose)?;
@@ -381,6 +394,7 @@ fn print_outcome(
         if done.not_captured.iter().any(|note| note.reason.contains(DAMAGED)) {
             writeln!(screen.out, "{HINT}`takeback verify` shows what is damaged.{HINT:#}")?;
         }
+        follow_up::print(follow_up, screen)?;
         if let Some(cut) = cut {
             conversation::say(cut, screen.verbose, &mut screen.out)?;
         }

@@ -73,10 +73,7 @@ pub(crate) fn show(
         detail(out, "known", PLAIN, vouched)?;
     }
     if let Some(git) = &answer.point.git_moved {
-        let branch = git.branch.as_deref().unwrap_or("detached");
-        let head = git.head.as_deref().map_or("no commit", |head| head.get(..12).unwrap_or(head));
-        let moved = format!("{} {} at the next point", plain(branch), plain(head));
-        detail(out, "", HINT, &moved)?;
+        detail(out, "", HINT, &format!("moved after it: {}", plain(&git.describe())))?;
     }
     writeln!(out)?;
     let names = SessionNames::of(&store.sessions()?);

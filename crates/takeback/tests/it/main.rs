@@ -16,6 +16,7 @@ mod disk_limits;
 mod doctor;
 mod errors;
 mod export_import;
+mod follow_up;
 mod help;
 mod hook;
 mod ignore_rules;

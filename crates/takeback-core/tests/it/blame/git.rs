@@ -12,7 +12,7 @@ use takeback_testkit::Sandbox;
 const LONG_AGO: i64 = 1_600_000_000;
 
 /// Runs git as this person. `at`: the time of a commit; `None`: now, which is later than the sandbox's clock.
-fn git_as(root: &std::path::Path, person: &str, at: Option<i64>, line: &str) {
+pub(crate) fn git_as(root: &std::path::Path, person: &str, at: Option<i64>, line: &str) {
     let mut command = Command::new("git");
     command.args(["-c", "commit.gpgSign=false", "-c", "init.defaultBranch=main"]);
     command.args(line.split(' ')).current_dir(root);

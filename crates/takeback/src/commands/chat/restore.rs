@@ -12,6 +12,7 @@ use takeback_store::{Point, PointKind, SessionId};
 use takeback_tui::{RestoreChoice, RestoreScope};
 
 use crate::commands::menu::select_files;
+use crate::commands::rewind::after_rewind;
 use crate::error::CommandError;
 use crate::screen::name;
 use crate::time::clock;
@@ -125,6 +126,7 @@ fn restore_files(
         }
         None => rewind(context.workspace, &request, None)?,
     };
+    outcome.notes.extend(after_rewind(context.workspace, &receipt)?.lines());
     outcome.failure = (!receipt.success).then(|| describe_failure(&receipt));
     outcome.receipt = Some(receipt);
     Ok(())

@@ -307,7 +307,7 @@ impl Worker {
         let point = points.iter().find(|point| point.id.to_string() == *id);
         let point = point.ok_or_else(|| not_found(id))?;
         let preview = preview(workspace, &RewindRequest::new(Target::Point(point.id)))?;
-        preview_files(&*workspace.store, &preview)
+        preview_files(workspace, &preview)
     }
 
     /// `name`: an execution, for its last success, or a checkpoint.

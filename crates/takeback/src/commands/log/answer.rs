@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use takeback_core::Workspace;
 use takeback_core::history::{Count, FileDiff, LogRow, OperationRow, PointRow, TakenBack, Tally};
+use takeback_core::{HeadMove, Workspace, git_state as read_git_state};
 use takeback_store::{Change, Entry, Point, PointBasis, PointId, PointKind, RewindKind, Store};
 
 use super::rows::operation_title;
@@ -16,7 +16,8 @@ pub(crate) fn point_answer(
     workspace: &Workspace,
     point: Point,
 ) -> Result<answers::Point, CommandError> {
-    let row = LogRow::Point(Box::new(PointRow::of(&*workspace.store, point)?));
+    let git_now = read_git_state(workspace.root.path());
+    let row = LogRow::Point(Box::new(PointRow::of(&*workspace.store, point, git_now.as_ref())?));
     row_answer(workspace, &row, &workspace.states.points()?)
 }
 
@@ -67,7 +68,7 @@ fn point(store: &dyn Store, row: &PointRow) -> Result<answers::Point, CommandErr
         by_author: by_author(tally),
         taken_back: taken_back(tally.taken_back),
         of: None,
-        git_moved: git_moved.clone().map(git_state),
+        git_moved: git_moved.as_ref().map(head_move),
     })
 }
 
@@ -140,6 +141,12 @@ pub(crate) fn taken_back(taken_back: TakenBack) -> answers::TakenBack {
         TakenBack::Partly => answers::TakenBack::Partly,
         TakenBack::Yes => answers::TakenBack::Yes,
     }
+}
+
+/// How HEAD moved.
+pub(crate) fn head_move(moved: &HeadMove) -> answers::HeadMove {
+    let HeadMove { before, after } = moved.clone();
+    answers::HeadMove { before: git_state(before), after: git_state(after) }
 }
 
 pub(crate) fn git_state(git: takeback_store::GitState) -> answers::GitState {

@@ -1,8 +1,8 @@
 //! What the arguments of `log` ask for.
 
-use takeback_core::Workspace;
 use takeback_core::history::{AuthorFilter, LogFilter, LogQuery, LogRows};
 use takeback_core::rewind::PathFilter;
+use takeback_core::{Workspace, git_state};
 use takeback_store::{PointFilter, SessionId, Timestamp, WorkPath};
 
 use crate::args::{LogArgs, Options};
@@ -30,6 +30,7 @@ pub(crate) fn query(
         rows: if args.ops { LogRows::Operations } else { LogRows::Both },
         points: kinds(args),
         session,
+        git_now: git_state(workspace.root.path()),
         filter: LogFilter {
             paths: paths.transpose()?,
             below: below.filter(|_| !patterns[0].contains(GLOB)),

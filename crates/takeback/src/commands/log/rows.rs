@@ -11,6 +11,7 @@ use takeback_store::{
     Entry, Point, PointId, PointKind, PointQuery, RewindHeader, RewindKind, Store, StoreError,
 };
 
+use super::answer::head_move;
 use super::graph::lanes;
 use super::names;
 use crate::error::CommandError;
@@ -157,9 +158,7 @@ fn point_changes(
         cell.push(NAME, " state");
     }
     if let Some(git) = &row.git_moved {
-        let head = git.head.as_deref().and_then(|head| head.get(..8)).unwrap_or("no commit");
-        let branch = git.branch.as_deref().unwrap_or("detached");
-        cell.push(HINT, format!("  git: {} {}", plain(branch), plain(head)));
+        cell.push(HINT, format!("  git: {}", plain(&head_move(git).describe())));
     }
     Ok(cell)
 }

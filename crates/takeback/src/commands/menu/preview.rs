@@ -3,12 +3,13 @@
 use takeback_core::Workspace;
 use takeback_core::rewind::Preview;
 use takeback_core::rewind::{Receipt, Step, preview};
-use takeback_store::{Entry, Store, StoreError, WorkPath};
+use takeback_store::{Entry, StoreError, WorkPath};
 use takeback_tui::{DiffLine, FileAction, FilePreview, LineKind};
 
 use super::execution_request;
 use crate::commands::filediff::{Contents, DAMAGED, FileDiff, LineDiff, Text};
 use crate::commands::receipt::{first_seen_name, first_seen_reason};
+use crate::commands::rewind::before_rewind;
 use crate::error::CommandError;
 use crate::screen::{count, name};
 use crate::session_name::SessionNames;
@@ -24,7 +25,7 @@ pub(crate) fn execution_preview(
 ) -> Result<takeback_tui::Preview, CommandError> {
     let (_, request) = execution_request(workspace, name)?;
     let planned = preview(workspace, &request)?;
-    let mut files = preview_files(&*workspace.store, &planned)?;
+    let mut files = preview_files(workspace, &planned)?;
     if planned.is_refused() {
         let why = "state and files are restored together or not at all: nothing would change";
         files.notes.push(why.to_owned());
@@ -34,9 +35,10 @@ pub(crate) fn execution_preview(
 
 /// The preview of a rewind, file by file.
 pub(crate) fn preview_files(
-    store: &dyn Store,
+    workspace: &Workspace,
     preview: &Preview,
 ) -> Result<takeback_tui::Preview, CommandError> {
+    let store = &*workspace.store;
     let receipt = preview.receipt();
     let contents = Contents { store, made: &preview.plan.merged };
     let mut files = Vec::new();
@@ -81,6 +83,7 @@ pub(crate) fn preview_files(
     if actions > FILES_MAX {
         notes.push(format!("and {} more files", actions - FILES_MAX));
     }
+    notes.extend(before_rewind(workspace, preview)?.lines());
     Ok(takeback_tui::Preview { files, notes })
 }
 

@@ -5,7 +5,7 @@ use takeback_core::rewind::{
     self, Preview, Receipt, RewindError, RewindRequest, Rollback, Step, Verdict, Window, preview,
 };
 
-use super::{catch_up, discarded};
+use super::{after_rewind, before_rewind, catch_up, discarded};
 use crate::answers;
 use crate::args::{ApplyArgs, Options};
 use crate::commands::conversation::cut_of;
@@ -28,12 +28,13 @@ pub(crate) fn run_unattended(
         if args.dry_run || is_there {
             let receipt = receipt_of(&shown, is_there);
             let code = receipt::exit_code(&receipt, tense_of(&shown));
-            return Ok((with_windows(&receipt, &shown.windows), code));
+            let follow_up = before_rewind(workspace, &shown)?;
+            return Ok((answer_with(&receipt, &shown.windows, follow_up), code));
         }
     }
     let done = rewind::rewind(workspace, &request, None)?;
     let windows = windows_of(&*workspace.store, &done)?;
-    let mut answer = with_windows(&done, &windows);
+    let mut answer = answer_with(&done, &windows, after_rewind(workspace, &done)?);
     if !receipt::is_refused(&done, Tense::Did) {
         answer.conversation = cut_of(workspace, &request)?.as_ref().map(answers::conversation);
     }
@@ -47,7 +48,8 @@ pub(crate) fn preview_marked(
 ) -> Result<answers::PreviewAnswer, CommandError> {
     catch_up(workspace, request)?;
     let shown = preview(workspace, request)?;
-    let receipt = with_windows(&receipt_of(&shown, false), &shown.windows);
+    let follow_up = before_rewind(workspace, &shown)?;
+    let receipt = answer_with(&receipt_of(&shown, false), &shown.windows, follow_up);
     Ok(answers::PreviewAnswer { receipt, mark: mark_of(&shown)? })
 }
 
@@ -69,7 +71,7 @@ pub(crate) fn apply_marked(
     }
     let done = rewind::rewind(workspace, &request, Some(&shown))?;
     let windows = windows_of(&*workspace.store, &done)?;
-    Ok(with_windows(&done, &windows))
+    Ok(answer_with(&done, &windows, after_rewind(workspace, &done)?))
 }
 
 /// Equal for the same steps from the same contents, in any process.
@@ -116,6 +118,11 @@ pub(super) fn windows_of(
     }
 }
 
-fn with_windows(receipt: &Receipt, windows: &[Window]) -> answers::Receipt {
-    answers::Receipt { windows: Some(answers::windows(windows)), ..answers::receipt(receipt) }
+fn answer_with(
+    receipt: &Receipt,
+    windows: &[Window],
+    follow_up: answers::FollowUp,
+) -> answers::Receipt {
+    let windows = Some(answers::windows(windows));
+    answers::Receipt { windows, follow_up, ..answers::receipt(receipt) }
 }
