@@ -14,8 +14,8 @@ use std::io;
 
 use takeback_store::state::{Category, DocumentKey};
 use takeback_store::{
-    Author, Call, CallState, Change, CompactEffort, Head, PointFilter, PointId, RepackStats, Seq,
-    Session, SessionId, StateError, States, Store, StoreError, Timestamp, Write, disk,
+    Author, Call, CallState, Change, CompactEffort, Head, PointId, RepackStats, Seq, Session,
+    SessionId, StateError, States, Store, StoreError, Timestamp, Write, disk,
 };
 
 pub use self::choose::Policy;
@@ -163,7 +163,7 @@ pub fn has_too_many_points(
     policy: &Policy,
     session: &SessionId,
 ) -> Result<bool, StoreError> {
-    Ok(store.count_points_of(session)? > policy.points_per_session.max(1))
+    Ok(store.count_points_of(Some(session))? > policy.points_per_session.max(1))
 }
 
 /// Drops the points beyond the number that `policy` keeps, regardless of the clock, and what only they
@@ -173,11 +173,30 @@ pub fn enforce_point_limit(
     policy: &Policy,
 ) -> Result<CleanUpReport, CleanUpError> {
     let store = &*workspace.store;
-    let few = store.count_points(PointFilter::WithoutSafety)? <= policy.points_per_session.max(1);
-    if few || too_many(&store.points()?, policy).is_empty() {
+    if !may_have_too_many(store, policy)? || too_many(&store.points()?, policy).is_empty() {
         return Ok(CleanUpReport::default());
     }
     retain(workspace, Occasion::AtStart, None, |store| choose_too_many(store, policy))
+}
+
+/// Whether some group of points may have too many, without reading them.
+fn may_have_too_many(store: &dyn Store, policy: &Policy) -> Result<bool, StoreError> {
+    let most = policy.points_per_session.max(1);
+    let (mut runs, mut all_runs) = (0, Vec::new());
+    for (session, points) in store.points_by_session()? {
+        if session.as_ref().is_some_and(SessionId::is_run) {
+            // They count together.
+            runs += points;
+            all_runs.extend(session);
+        } else if points > most && store.count_points_of(session.as_ref())? > most {
+            return Ok(true);
+        }
+    }
+    if runs <= most {
+        return Ok(false);
+    }
+    let counts = all_runs.iter().map(|run| store.count_points_of(Some(run)));
+    Ok(counts.sum::<Result<usize, StoreError>>()? > most)
 }
 
 /// Does a part of the repacking, reading about `budget` bytes. For an idle, long-running process.

@@ -295,7 +295,7 @@ fn point_rows(store: &dyn Store, query: &LogQuery) -> Result<Vec<PointRow>, Stor
     let filter = &query.filter;
     let mut prompts = Prompts::default();
     let mut rows = Vec::new();
-    let mut candidates = Candidates::of(store, query)?;
+    let mut candidates = Candidates::of(query);
     while rows.len() < query.limit
         && let Some((point, next)) = candidates.next(store)?
     {
@@ -387,8 +387,8 @@ fn operation_rows(
 /// that grow, or found through the changes of one path.
 struct Candidates {
     filter: PointFilter,
-    /// Positions of the path's changes; the newest is last. `None`: all points are candidates.
-    changes: Option<Vec<Seq>>,
+    /// The changes of the path that is asked about. `None`: all points are candidates.
+    below: Option<ChangesBelow>,
     /// Read and not returned, oldest first.
     page: Vec<Point>,
     /// Returned already, newest last: where the next point of an older one is found.
@@ -401,22 +401,16 @@ struct Candidates {
 const FIRST_PAGE: usize = 32;
 
 impl Candidates {
-    fn of(store: &dyn Store, query: &LogQuery) -> Result<Self, StoreError> {
-        let changes = match &query.filter.below {
-            Some(path) => {
-                let changes = store.changes_below(path)?;
-                Some(changes.iter().map(|change| change.seq).collect())
-            }
-            None => None,
-        };
+    fn of(query: &LogQuery) -> Self {
+        let below = query.filter.below.as_ref().map(ChangesBelow::of);
         let page_size = query.limit.clamp(1, FIRST_PAGE);
         let (page, newer) = (Vec::new(), Vec::new());
-        Ok(Self { filter: query.points, changes, page, newer, has_more: true, page_size })
+        Self { filter: query.points, below, page, newer, has_more: true, page_size }
     }
 
     fn next(&mut self, store: &dyn Store) -> Result<Option<(Point, Option<Point>)>, StoreError> {
-        if let Some(changes) = &mut self.changes {
-            return next_of_changes(store, self.filter, changes);
+        if let Some(below) = &mut self.below {
+            return below.next(store, self.filter);
         }
         if self.page.is_empty() && self.has_more {
             self.read_page(store)?;
@@ -447,27 +441,48 @@ impl Candidates {
     }
 }
 
-/// The point after which the newest of these changes happened, and the next one. Removes the changes after
-/// it.
-fn next_of_changes(
-    store: &dyn Store,
-    filter: PointFilter,
-    changes: &mut Vec<Seq>,
-) -> Result<Option<(Point, Option<Point>)>, StoreError> {
-    let Some(seq) = changes.last().copied() else { return Ok(None) };
-    let before = store.find_points(PointQuery::Before { seq, filter, most: 1 })?;
-    let Some(point) = before.into_iter().next_back() else { return Ok(None) };
-    changes.truncate(changes.partition_point(|change| *change <= point.seq));
-    let mut most = 4;
-    loop {
-        let later = store.find_points(PointQuery::From { seq, most })?;
-        let is_all = later.len() < most;
-        let next =
-            later.into_iter().find(|next| filter.includes(next) && same_timeline(&point, next));
-        if next.is_some() || is_all {
-            return Ok(Some((point, next)));
+/// The changes of a path and of everything below it, from the newest on.
+struct ChangesBelow {
+    path: WorkPath,
+    /// Positions that were read, oldest first.
+    page: Vec<Seq>,
+    /// Where the next page ends.
+    before: Seq,
+    page_size: usize,
+}
+
+impl ChangesBelow {
+    fn of(path: &WorkPath) -> Self {
+        Self { path: path.clone(), page: Vec::new(), before: Seq(u64::MAX), page_size: FIRST_PAGE }
+    }
+
+    /// The point after which the newest of the changes happened, and the next one. Passes over the other
+    /// changes after it.
+    fn next(
+        &mut self,
+        store: &dyn Store,
+        filter: PointFilter,
+    ) -> Result<Option<(Point, Option<Point>)>, StoreError> {
+        if self.page.is_empty() {
+            self.page = store.positions_below(&self.path, self.before, self.page_size)?;
+            self.page_size *= 2;
         }
-        most *= 4;
+        let Some(seq) = self.page.last().copied() else { return Ok(None) };
+        let before = store.find_points(PointQuery::Before { seq, filter, most: 1 })?;
+        let Some(point) = before.into_iter().next_back() else { return Ok(None) };
+        self.page.truncate(self.page.partition_point(|change| *change <= point.seq));
+        self.before = Seq(point.seq.0 + 1);
+        let mut most = 4;
+        loop {
+            let later = store.find_points(PointQuery::From { seq, most })?;
+            let is_all = later.len() < most;
+            let next =
+                later.into_iter().find(|next| filter.includes(next) && same_timeline(&point, next));
+            if next.is_some() || is_all {
+                return Ok(Some((point, next)));
+            }
+            most *= 4;
+        }
     }
 }
 

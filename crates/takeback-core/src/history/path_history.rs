@@ -33,22 +33,22 @@ pub fn path_history(
     let mut rows: Vec<FileRow> = Vec::new();
     let mut seen = HashSet::from([path.clone()]);
     let mut path = path.clone();
-    let mut changes = store.changes_of(&path)?;
+    let mut changes = NewestChanges::of(&path, Seq(u64::MAX));
     while rows.len() < limit {
-        let Some(newest) = changes.last() else { break };
+        let Some(newest) = changes.newest(store)? else { break };
         let filter = PointFilter::WithoutSafety;
         let before = PointQuery::Before { seq: newest.seq, filter, most: 1 };
         let point = store.find_points(before)?.pop();
         let from = point.as_ref().map_or(Seq(0), |point| point.seq);
-        let mut own = changes.split_off(changes.partition_point(|change| change.seq <= from));
+        let mut own = changes.take_after(store, from)?;
         let origin = match own.iter().rposition(|change| change.before == Entry::Absent) {
             // What an earlier file of this name was is another file's history.
             Some(at) => match renamed_from(store, &own[at])? {
                 Some(old) if seen.insert(old.clone()) => {
                     let seq = own[at].seq;
                     own.drain(..at);
-                    changes = store.changes_of(&old)?;
-                    changes.retain(|change| change.seq < seq && change.after != Entry::Absent);
+                    changes = NewestChanges::of(&old, seq);
+                    changes.is_renamed = true;
                     Some(old)
                 }
                 _ => None,
@@ -72,6 +72,52 @@ pub fn path_history(
         row.tally = Tally::of(&row.changes, &Viewpoint { session }, &cancelled, store)?;
     }
     Ok(rows)
+}
+
+/// The changes of a path from the newest on, read in pages that grow.
+struct NewestChanges {
+    path: WorkPath,
+    /// Read and not taken, oldest first.
+    page: Vec<Change>,
+    /// Where the next page ends; `None`: all are read.
+    before: Option<Seq>,
+    page_size: usize,
+    /// The file has another path since: that it is gone from this one is not news.
+    is_renamed: bool,
+}
+
+impl NewestChanges {
+    fn of(path: &WorkPath, before: Seq) -> Self {
+        let (path, before) = (path.clone(), Some(before));
+        Self { path, page: Vec::new(), before, page_size: 32, is_renamed: false }
+    }
+
+    fn newest(&mut self, store: &dyn Store) -> Result<Option<&Change>, StoreError> {
+        while self.page.is_empty() && self.before.is_some() {
+            self.read_page(store)?;
+        }
+        Ok(self.page.last())
+    }
+
+    /// Takes those after a position, oldest first.
+    fn take_after(&mut self, store: &dyn Store, seq: Seq) -> Result<Vec<Change>, StoreError> {
+        while self.before.is_some_and(|before| before > seq) {
+            self.read_page(store)?;
+        }
+        Ok(self.page.split_off(self.page.partition_point(|change| change.seq <= seq)))
+    }
+
+    fn read_page(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        let Some(before) = self.before else { return Ok(()) };
+        let mut page = store.newest_changes_of(&self.path, before, self.page_size)?;
+        let is_last = page.len() < self.page_size;
+        self.before = page.first().map(|change| change.seq).filter(|_| !is_last);
+        self.page_size *= 2;
+        page.retain(|change| !self.is_renamed || change.after != Entry::Absent);
+        page.append(&mut self.page);
+        self.page = page;
+        Ok(())
+    }
 }
 
 /// The path that a new file had before: one with the same contents that was deleted in the same moment.

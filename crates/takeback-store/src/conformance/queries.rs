@@ -83,14 +83,18 @@ pub(super) fn every_point_query_finds_its_points(store: &mut dyn Store, other: &
     }
     assert_eq!(good(other.count_points(PointFilter::All)), 6);
     assert_eq!(good(other.count_points(PointFilter::WithoutSafety)), 5);
-    let of_session = |session: &SessionId| {
-        let points = good(other.points());
-        let own = points.iter().filter(|point| point.session.as_ref() == Some(session));
-        own.filter(|point| point.may_expire()).count()
+    let of_session = |session: Option<&SessionId>| -> Vec<Point> {
+        let points = good(other.points()).into_iter();
+        points.filter(|point| point.session.as_ref() == session).collect()
     };
-    for session in good(other.sessions()) {
-        let counted = good(other.count_points_of(&session.id));
-        assert_eq!(counted, of_session(&session.id), "{:?}", session.id);
+    let counts = good(other.points_by_session());
+    let sessions = good(other.sessions()).into_iter().map(|session| Some(session.id));
+    for session in sessions.chain([None]) {
+        let points = of_session(session.as_ref());
+        let counted = good(other.count_points_of(session.as_ref()));
+        let expected = points.iter().filter(|point| point.may_expire()).count();
+        assert_eq!(counted, expected, "{session:?}");
+        assert_eq!(counts.get(&session).copied().unwrap_or(0), points.len(), "{session:?}");
     }
     let found = good(other.find_points(PointQuery::Name("abcd")));
     assert_eq!(found.iter().map(|point| point.id.0).collect::<Vec<_>>(), ids[..2]);
@@ -135,12 +139,22 @@ pub(super) fn every_part_of_the_log_is_found(store: &mut dyn Store, other: &mut 
     for (folder, seqs) in
         [("d", &[1, 2, 3, 7][..]), ("d/a", &[2, 7]), ("d/b", &[3]), ("e", &[6]), ("f", &[])]
     {
-        assert_eq!(good(other.changes_below(&path(folder))), of(seqs), "{folder}");
+        let all: Vec<Seq> = of(seqs).iter().map(|change| change.seq).collect();
+        for (before, most) in [(99, 99), (99, 2), (4, 2), (7, 1), (1, 9)] {
+            let mut positions = all.clone();
+            positions.retain(|seq| *seq < Seq(before));
+            let positions = positions.split_off(positions.len().saturating_sub(most));
+            let found = good(other.positions_below(&path(folder), Seq(before), most));
+            assert_eq!(found, positions, "{folder} before {before}, {most} at most");
+        }
     }
     for (after, through, seqs) in
         [(0, 2, &[1, 2][..]), (2, 4, &[3, 4]), (5, 99, &[6, 7]), (3, 3, &[])]
     {
         assert_eq!(good(other.changes_between(Seq(after), Seq(through))), of(seqs));
+    }
+    for (before, most, seqs) in [(99, 99, &[2, 7][..]), (99, 1, &[7]), (7, 9, &[2]), (2, 9, &[])] {
+        assert_eq!(good(other.newest_changes_of(&path("d/a"), Seq(before), most)), of(seqs));
     }
     assert_eq!(good(other.unreadable_changes()), of(&[2, 7]));
     for (after, seqs) in [(0, &[3, 6][..]), (3, &[6]), (6, &[])] {

@@ -1,6 +1,6 @@
 //! The log in SQLite.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rusqlite::TransactionBehavior;
@@ -151,8 +151,24 @@ impl Log for SqliteStore {
         self.rows("reading the changes of a path", rows::changes_of(&self.db, path))
     }
 
-    fn changes_below(&self, folder: &WorkPath) -> Result<Vec<Change>, StoreError> {
-        self.rows("reading the changes below a path", rows::changes_below(&self.db, folder))
+    fn newest_changes_of(
+        &self,
+        path: &WorkPath,
+        before: Seq,
+        most: usize,
+    ) -> Result<Vec<Change>, StoreError> {
+        let doing = "reading the newest changes of a path";
+        self.rows(doing, rows::newest_changes_of(&self.db, path, before, most))
+    }
+
+    fn positions_below(
+        &self,
+        folder: &WorkPath,
+        before: Seq,
+        most: usize,
+    ) -> Result<Vec<Seq>, StoreError> {
+        let doing = "finding the changes below a path";
+        self.rows(doing, rows::positions_below(&self.db, folder, before, most))
     }
 
     fn latest(&self) -> Result<Vec<(WorkPath, Entry)>, StoreError> {
@@ -167,8 +183,12 @@ impl Log for SqliteStore {
         self.rows("looking for points", points::find(&self.db, query))
     }
 
-    fn count_points_of(&self, session: &SessionId) -> Result<usize, StoreError> {
+    fn count_points_of(&self, session: Option<&SessionId>) -> Result<usize, StoreError> {
         self.rows("counting points", points::count_of(&self.db, session))
+    }
+
+    fn points_by_session(&self) -> Result<BTreeMap<Option<SessionId>, usize>, StoreError> {
+        self.rows("counting points", points::by_session(&self.db))
     }
 
     fn count_points(&self, filter: PointFilter) -> Result<usize, StoreError> {

@@ -1,5 +1,7 @@
 //! Reads points: all of them, or the ones that a query selects, through an index.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, Params, Row};
 
 use super::encoding::{kinds, signed, unsigned};
@@ -89,14 +91,35 @@ pub(super) fn count(db: &Connection, filter: PointFilter) -> Result<usize, RowEr
 }
 
 /// Counts as [`Point::may_expire`] does.
-pub(super) fn count_of(db: &Connection, session: &SessionId) -> Result<usize, RowError> {
-    let mut select = db.prepare_cached(
-        "SELECT count(*) FROM point WHERE session = (SELECT id FROM session WHERE name = ?1)
-             AND kind <> ?2 AND NOT pinned AND label IS NULL",
-    )?;
+pub(super) fn count_of(db: &Connection, session: Option<&SessionId>) -> Result<usize, RowError> {
+    let mut select = db.prepare_cached(match session {
+        Some(_) => {
+            "SELECT count(*) FROM point WHERE session = (SELECT id FROM session WHERE name = ?1)
+                 AND kind <> ?2 AND NOT pinned AND label IS NULL"
+        }
+        None => {
+            "SELECT count(*) FROM point WHERE session IS ?1
+                 AND kind <> ?2 AND NOT pinned AND label IS NULL"
+        }
+    })?;
     let safety = excluded_kind(PointFilter::WithoutSafety);
-    let points: i64 = select.query_row((&session.0, safety), |row| row.get(0))?;
+    let name = session.map(|session| session.0.as_str());
+    let points: i64 = select.query_row((name, safety), |row| row.get(0))?;
     Ok(usize::try_from(points).unwrap_or(0))
+}
+
+/// Reads only the index, which has the sessions in order.
+pub(super) fn by_session(db: &Connection) -> Result<BTreeMap<Option<SessionId>, usize>, RowError> {
+    let mut select = db.prepare_cached(
+        "SELECT s.name, p.points
+         FROM (SELECT session, count(*) AS points FROM point GROUP BY session) p
+         LEFT JOIN session s ON s.id = p.session",
+    )?;
+    let count = |row: &Row<'_>| -> Result<_, RowError> {
+        let session = row.get::<_, Option<String>>(0)?.map(SessionId);
+        Ok((session, usize::try_from(row.get::<_, i64>(1)?).unwrap_or(0)))
+    };
+    select.query_and_then([], count)?.collect()
 }
 
 /// The number of the kind to leave out; a number that no kind has, if none is.

@@ -171,16 +171,48 @@ pub(super) fn changes_of(db: &Connection, path: &WorkPath) -> Rows<Change> {
     db.prepare_cached(sql)?.query_and_then([path.as_bytes()], change)?.collect()
 }
 
-/// Paths sort by their bytes, and `0` is the byte after `/`: everything below a folder is one range.
-pub(super) fn changes_below(db: &Connection, folder: &WorkPath) -> Rows<Change> {
+pub(super) fn newest_changes_of(
+    db: &Connection,
+    path: &WorkPath,
+    before: Seq,
+    most: usize,
+) -> Rows<Change> {
     let sql = select_changes!(
-        "WHERE c.path IN (SELECT id FROM path WHERE bytes = ?1
-             UNION ALL SELECT id FROM path WHERE bytes > ?2 AND bytes < ?3)
-         ORDER BY c.seq"
+        "WHERE c.path = (SELECT id FROM path WHERE bytes = ?1) AND c.seq < ?2
+         ORDER BY c.seq DESC LIMIT ?3"
     );
-    let ends = [b"/", b"0"].map(|end| [folder.as_bytes(), end].concat());
-    let params = (folder.as_bytes(), &ends[0], &ends[1]);
-    db.prepare_cached(sql)?.query_and_then(params, change)?.collect()
+    let params = (path.as_bytes(), signed(before.0), limit(most));
+    let mut select = db.prepare_cached(sql)?;
+    let mut found = select.query_and_then(params, change)?.collect::<Rows<Change>>()?;
+    found.reverse();
+    Ok(found)
+}
+
+/// Reads only indexes. Paths sort by their bytes, and `0` is the byte after `/`: everything below a folder
+/// is one range.
+pub(super) fn positions_below(
+    db: &Connection,
+    folder: &WorkPath,
+    before: Seq,
+    most: usize,
+) -> Rows<Seq> {
+    let mut select = db.prepare_cached(
+        "SELECT seq FROM change
+         WHERE path IN (SELECT id FROM path WHERE bytes = ?1
+             UNION ALL SELECT id FROM path WHERE bytes > ?2 AND bytes < ?3)
+             AND seq < ?4
+         ORDER BY seq DESC LIMIT ?5",
+    )?;
+    let [from, to] = [b"/", b"0"].map(|end| [folder.as_bytes(), end].concat());
+    let params = (folder.as_bytes(), from, to, signed(before.0), limit(most));
+    let seq = |row: &Row<'_>| Ok(Seq(unsigned(row.get(0)?)));
+    let mut found = select.query_and_then(params, seq)?.collect::<Rows<Seq>>()?;
+    found.reverse();
+    Ok(found)
+}
+
+fn limit(most: usize) -> i64 {
+    i64::try_from(most).unwrap_or(i64::MAX)
 }
 
 pub(super) fn latest(db: &Connection) -> Rows<(WorkPath, Entry)> {
@@ -197,8 +229,9 @@ pub(super) fn latest(db: &Connection) -> Rows<(WorkPath, Entry)> {
 }
 
 pub(super) fn unreadable_changes(db: &Connection) -> Rows<Change> {
-    let sql = select_changes!("WHERE c.before = ?1 OR c.after = ?1 ORDER BY c.seq");
-    db.prepare_cached(sql)?.query_and_then([unreadable_entry()], change)?.collect()
+    // As the index `unreadable_change` has it, which a parameter would not select.
+    let sql = select_changes!("WHERE c.before = x'0403' OR c.after = x'0403' ORDER BY c.seq");
+    db.prepare_cached(sql)?.query_and_then([], change)?.collect()
 }
 
 fn unreadable_entry() -> Vec<u8> {

@@ -84,6 +84,9 @@ CREATE TABLE change (
 ) STRICT;
 CREATE INDEX change_of_path ON change (path, seq);
 CREATE INDEX change_of_author ON change (author) WHERE author IS NOT NULL;
+CREATE INDEX change_of_rewind ON change (seq) WHERE rewind IS NOT NULL;
+-- The bytes of an entry that could not be read.
+CREATE INDEX unreadable_change ON change (seq) WHERE before = x'0403' OR after = x'0403';
 
 CREATE TABLE suspect (
     change INTEGER NOT NULL REFERENCES change ON DELETE CASCADE,

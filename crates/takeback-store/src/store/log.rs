@@ -1,7 +1,7 @@
 //! The log of one workspace, and everything recorded next to it: points, sessions, turns, calls,
 //! rewinds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::{Durability, StoreError};
@@ -88,11 +88,30 @@ pub trait Log {
         Ok(changes)
     }
 
-    /// All changes of a path and of everything below it, oldest first.
-    fn changes_below(&self, folder: &WorkPath) -> Result<Vec<Change>, StoreError> {
+    /// The newest `most` changes of a path before `before`, oldest first.
+    fn newest_changes_of(
+        &self,
+        path: &WorkPath,
+        before: Seq,
+        most: usize,
+    ) -> Result<Vec<Change>, StoreError> {
+        let mut changes = self.changes_of(path)?;
+        changes.retain(|change| change.seq < before);
+        Ok(changes.split_off(changes.len().saturating_sub(most)))
+    }
+
+    /// The positions of the newest `most` changes before `before` of a path and of everything below it,
+    /// oldest first.
+    fn positions_below(
+        &self,
+        folder: &WorkPath,
+        before: Seq,
+        most: usize,
+    ) -> Result<Vec<Seq>, StoreError> {
         let mut changes = self.changes_after(Seq(0))?;
-        changes.retain(|change| change.path.is_within(folder.as_bytes()));
-        Ok(changes)
+        changes.retain(|change| change.seq < before && change.path.is_within(folder.as_bytes()));
+        let newest = changes.split_off(changes.len().saturating_sub(most));
+        Ok(newest.iter().map(|change| change.seq).collect())
     }
 
     /// The changes after `after` as runs, by path. Changes by different sessions in `merged` may
@@ -161,11 +180,20 @@ pub trait Log {
         Ok(self.points()?.iter().filter(|point| filter.includes(point)).count())
     }
 
-    /// How many points of a session may expire.
-    fn count_points_of(&self, session: &SessionId) -> Result<usize, StoreError> {
+    /// How many points of a session may expire; `None`: of those without a session.
+    fn count_points_of(&self, session: Option<&SessionId>) -> Result<usize, StoreError> {
         let points = self.points()?;
-        let counts = |point: &&Point| point.session.as_ref() == Some(session) && point.may_expire();
+        let counts = |point: &&Point| point.session.as_ref() == session && point.may_expire();
         Ok(points.iter().filter(counts).count())
+    }
+
+    /// How many points each session has, of all kinds; `None`: those without a session.
+    fn points_by_session(&self) -> Result<BTreeMap<Option<SessionId>, usize>, StoreError> {
+        let mut counts = BTreeMap::new();
+        for point in self.points()? {
+            *counts.entry(point.session).or_default() += 1;
+        }
+        Ok(counts)
     }
 
     /// All sessions, by when they started.

@@ -8,6 +8,7 @@ use takeback_core::history::{
     AuthorDiff, Party, Viewpoint, by_path, cancelled, changes_by, next_point, settle,
 };
 use takeback_core::rewind::PathFilter;
+use takeback_store::{Change, Seq, Store as LogStore, StoreError};
 
 use super::filediff::{Comparison, Contents, DAMAGED, FileDiff, Lines, between};
 use super::log::author;
@@ -17,7 +18,7 @@ use crate::answers;
 use crate::args::{DiffArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::point::find;
+use crate::point::find_in;
 use crate::screen::{FAILURE, HINT, Reader, SUCCESS, Screen, WARNING, count, name, plain};
 use crate::table::{Cell, Overflow, Table};
 
@@ -71,29 +72,25 @@ pub(crate) fn differences(
         return Err(CommandError::new(Kind::Usage, "POINT! is compared with the next point")
             .hint("Leave out the second point."));
     }
-    if args.to.is_none() {
+    let point = find_in(&*workspace.store, turn.unwrap_or(&args.from))?;
+    let from = point.seq;
+    let to = match (turn, &args.to) {
+        (Some(_), _) => next_point(&*workspace.store, &point)?,
+        (None, to) => to.as_deref().map(|name| find_in(&*workspace.store, name)).transpose()?,
+    };
+    let to = to.map(|to| to.seq);
+    if to.is_none() {
         takeback_core::look_around(workspace)?;
     }
     let store = &*workspace.store;
     let filter = PathFilter::new(&from_root(workspace, options, &args.paths)?)?;
-    let points = store.points()?;
-    let point = find(&points, turn.unwrap_or(&args.from))?;
-    let (from, to) = match (turn, &args.to) {
-        (Some(_), _) => (point.seq, next_point(store, point)?.map(|next| next.seq)),
-        (None, to) => {
-            (point.seq, to.as_deref().map(|name| find(&points, name)).transpose()?.map(|to| to.seq))
-        }
-    };
     let by = args.by.as_deref().map(|name| author(workspace, name)).transpose()?;
     let (first, last, swapped) = match to {
         Some(to) if to < from => (to, Some(from), true),
         to => (from, to, false),
     };
     let mut part = if turn.is_some() || by.is_some() {
-        let mut changes = match last {
-            Some(last) => store.changes_between(first, last)?,
-            None => store.changes_after(first)?,
-        };
+        let mut changes = changes_in(store, first, last)?;
         changes.retain(|change| filter.includes(&change.path));
         settle(store, &mut changes)?;
         let cancelled = match turn {
@@ -107,7 +104,7 @@ pub(crate) fn differences(
                 && (turn.is_none() || view.party(change) == Some(Party::Agent))
         })?
     } else {
-        let mut histories = by_path(store.changes_after(first)?);
+        let mut histories = by_path(changes_in(store, first, last)?);
         histories.retain(|history| filter.includes(&history.path));
         AuthorDiff { diffs: between(&histories, last), ..AuthorDiff::default() }
     };
@@ -117,6 +114,18 @@ pub(crate) fn differences(
         }
     }
     Ok(part)
+}
+
+/// The changes after a position, up to another one or to the newest.
+fn changes_in(
+    store: &dyn LogStore,
+    first: Seq,
+    last: Option<Seq>,
+) -> Result<Vec<Change>, StoreError> {
+    match last {
+        Some(last) => store.changes_between(first, last),
+        None => store.changes_after(first),
+    }
 }
 
 /// The differences with their line counts.

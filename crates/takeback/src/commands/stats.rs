@@ -4,14 +4,14 @@ use std::io::Write as _;
 
 use takeback_core::Workspace;
 use takeback_core::history::{Stats, Written, settle, stats as count};
-use takeback_store::{Change, Point, PointKind, Seq, Session, Timestamp};
+use takeback_store::{Change, Point, PointKind, PointQuery, Seq, Session, Timestamp};
 
 use super::log::{described, moment};
 use crate::answers;
 use crate::args::{Options, StatsArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::point::find;
+use crate::point::find_in;
 use crate::screen::{FAILURE, HEADING, HINT, NAME, SUCCESS, Screen, count as counted, plain};
 use crate::session_name::SessionNames;
 use crate::table::{Cell, Overflow, Table};
@@ -41,7 +41,6 @@ pub(crate) fn counted_in(
     since: Option<&str>,
 ) -> Result<Stats, CommandError> {
     let store = &*workspace.store;
-    let points = store.points()?;
     let (from, to) = match range {
         None => (Seq(0), None),
         Some(range) => {
@@ -50,7 +49,7 @@ pub(crate) fn counted_in(
                     .hint("Write two points with two dots between, as in @~5..@, or one: @~5..")
             })?;
             let seq = |name: &str| -> Result<Option<Seq>, CommandError> {
-                (!name.is_empty()).then(|| Ok(find(&points, name)?.seq)).transpose()
+                (!name.is_empty()).then(|| Ok(find_in(store, name)?.seq)).transpose()
             };
             (seq(from)?.unwrap_or(Seq(0)), seq(to)?)
         }
@@ -63,12 +62,8 @@ pub(crate) fn counted_in(
     changes.retain(|change: &Change| change.time >= since);
     settle(store, &mut changes)?;
     let is_in = |point: &&Point| point.seq >= from && to.is_none_or(|to| point.seq < to);
-    let points: Vec<Point> = points
-        .iter()
-        .filter(is_in)
-        .filter(|point| point.kind == PointKind::Prompt)
-        .cloned()
-        .collect();
+    let mut points = store.find_points(PointQuery::From { seq: from, most: usize::MAX })?;
+    points.retain(|point| is_in(&point) && point.kind == PointKind::Prompt);
     Ok(count(store, &changes, &points)?)
 }
 
