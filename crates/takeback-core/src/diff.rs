@@ -50,6 +50,16 @@ pub fn diff<T: Eq + Hash>(before: &[T], after: &[T]) -> Vec<Hunk> {
         .unwrap_or_else(|| vec![one_hunk(&before, &after)])
 }
 
+/// Like [`diff`], of lines that are numbers already.
+pub(crate) fn diff_of_numbers(before: &[u32], after: &[u32]) -> Vec<Hunk> {
+    // The search makes tables as long as the highest number.
+    let highest = before.iter().chain(after).max().map_or(0, |&line| line as usize);
+    if highest / 8 > before.len() + after.len() {
+        return diff(before, after);
+    }
+    diff_numbers(before, after, Effort::DISPLAY).unwrap_or_else(|| vec![one_hunk(before, after)])
+}
+
 /// All lines from the first that differs to the last.
 fn one_hunk(before: &[u32], after: &[u32]) -> Hunk {
     let prefix = common_prefix(before, after);

@@ -68,7 +68,8 @@ pub use inbox::{BackgroundScan, Inbox, InboxEvent, QueuedEvent, ScanProgress};
 pub use learn_ids::learn_ids;
 pub use record::{
     Admission, RecordOutcome, bytes_left_to_read, checkpoint, finish_scan, look_around,
-    look_for_missed, record, record_late_events, record_or_queue, record_queued, wait_for_session,
+    look_around_if_changed, look_for_missed, record, record_late_events, record_or_queue,
+    record_queued, wait_for_session,
 };
 
 // Points and paths of its history.

@@ -222,6 +222,18 @@ pub fn look_around(workspace: &mut Workspace) -> Result<ScanReport, RecordError>
     scan_locked(workspace)
 }
 
+/// [`look_around`] for a question about one path, which only needs the scan if the path has changed: then
+/// lines, or the file itself, may have come from anywhere in the tree.
+pub fn look_around_if_changed(
+    workspace: &mut Workspace,
+    path: &WorkPath,
+) -> Result<(), RecordError> {
+    let _lock = admit_command(workspace, workspace.limits.rewind_patience)?;
+    let limit = Some(workspace.limits.edit_capture_max);
+    let seen = observe_paths(workspace, std::slice::from_ref(path), limit)?;
+    if seen.found.is_empty() { Ok(()) } else { scan_locked(workspace).map(drop) }
+}
+
 /// Scans the tree after events of `sessions` were lost: the changes may be theirs, by unknown calls.
 pub fn look_for_missed(
     workspace: &mut Workspace,

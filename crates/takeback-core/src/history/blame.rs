@@ -1,15 +1,16 @@
 //! Blame: which change each line of a file came from.
 //!
-//! Follows the contents of the file through the log ([`super::lines`]), together with the files that lost
-//! lines in the same moments: a rename, or lines that moved. Reads the log and contents, not the disk. A
-//! line that the log cannot explain is unknown; nothing is guessed.
+//! Follows the contents of the file through the log ([`super::lines`]), and the files that lost some of its
+//! lines in the moments in which it got them: a rename, or lines that moved. Reads the log and contents, not
+//! the disk. A line that the log cannot explain is unknown; nothing is guessed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use takeback_store::{Change, Digest, Entry, Seq, Store, StoreError, WorkPath};
 
-use super::lines::{LineOrigins, RemovedRun, split_lines};
+use super::lines::{LineOrigins, OpenVersion, RemovedRun, split_lines};
 use super::settle;
+use crate::diff::diff;
 use crate::git::CommitLine;
 
 /// The lines of a file, and the changes they came from.
@@ -93,12 +94,26 @@ pub enum BlameError {
 
 /// Larger files are not followed line by line.
 const MOST: u64 = 8 << 20;
-/// Other files whose lines are followed, at most.
+/// Files that are followed, at most.
 const FILES: usize = 64;
+/// Files that a change may have taken lines from, at most.
+const DONORS: usize = 64;
+/// Texts that are searched for lines that moved, at most.
+const SEARCHED: usize = 4_000;
 
 /// The blame of a path's newest entry in the log.
 pub fn blame(store: &dyn Store, path: &WorkPath) -> Result<Blame, BlameError> {
-    let own = store.changes_of(path)?;
+    blame_from(store, path, store.changes_of(path)?, Seq(0))
+}
+
+/// The same from a position on: lines that are older count as older than the log. `own`: the changes of the
+/// path since then, oldest first.
+pub(super) fn blame_from(
+    store: &dyn Store,
+    path: &WorkPath,
+    own: Vec<Change>,
+    from: Seq,
+) -> Result<Blame, BlameError> {
     let Some(last) = own.last() else { return Err(BlameError::NotRecorded { path: path.clone() }) };
     let text = match &last.after {
         Entry::File { .. } => text_of(store, &last.after)?,
@@ -106,30 +121,17 @@ pub fn blame(store: &dyn Store, path: &WorkPath) -> Result<Blame, BlameError> {
         _ => return Err(BlameError::NotAFile { path: path.clone() }),
     };
     let Some(text) = text else { return Err(BlameError::NotText { path: path.clone() }) };
-    let mut files = related_files(store, path, own)?;
-    let mut moments: BTreeMap<Seq, Vec<(WorkPath, Change)>> = BTreeMap::new();
-    // The changes of one moment were found together: their order in the log means nothing.
-    let mut begun: HashMap<i64, Seq> = HashMap::new();
-    for (path, file) in &mut files {
-        for change in std::mem::take(&mut file.changes) {
-            let first = *begun.entry(change.time.0).or_insert(change.seq);
-            moments.entry(first).or_default().push((path.clone(), change));
-        }
-    }
-    let mut versions = Vec::new();
-    for moment in moments.into_values() {
-        follow(store, &mut files, &mut versions, &moment)?;
-    }
-    let origins = files[path].origins.origins();
-    let lines = split_lines(&text).zip(origins);
+    let files = HashMap::from([(path.clone(), FollowedFile::new(own))]);
+    let mut tracer = LineTracer { store, from, files, versions: Vec::new(), searched: 0 };
+    tracer.follow(path, None)?;
+    let LineTracer { files, versions, .. } = tracer;
+    let lines = split_lines(&text).zip(files[path].origins.origins());
     let lines: Vec<BlamedLine> = lines
         .map(|(text, origin)| BlamedLine { text: text.to_vec(), origin: *origin, commit: None })
         .collect();
     let seqs: BTreeSet<Seq> = lines.iter().filter_map(|line| line.origin.change()).collect();
-    let mut changes = Vec::new();
-    for seq in seqs {
-        changes.extend(store.change(seq)?);
-    }
+    let mut changes: Vec<Change> = files.into_values().flat_map(|file| file.changes).collect();
+    changes.retain(|change| seqs.contains(&change.seq));
     settle(store, &mut changes)?;
     let changes = changes.into_iter().map(|change| (change.seq, change)).collect();
     Ok(Blame { lines, changes, versions, git_problem: None })
@@ -149,44 +151,206 @@ impl LineOrigin {
 /// A file that is followed.
 struct FollowedFile {
     changes: Vec<Change>,
+    /// How many of its changes it has passed.
+    passed: usize,
+    /// It is being followed, and asks others about lines that moved.
+    is_asking: bool,
     origins: LineOrigins<LineOrigin>,
     /// Whether its last entry could not be read: what is new then may be older.
     is_unknown: bool,
     is_begun: bool,
 }
 
-/// The path, and the files that may have given it lines: those that changed together with it.
-fn related_files(
-    store: &dyn Store,
-    path: &WorkPath,
-    own: Vec<Change>,
-) -> Result<HashMap<WorkPath, FollowedFile>, StoreError> {
-    let file = |changes| FollowedFile {
-        changes,
-        origins: LineOrigins::default(),
-        is_unknown: false,
-        is_begun: false,
-    };
-    let mut files = HashMap::new();
-    let mut waiting = vec![(path.clone(), own)];
-    while let Some((path, changes)) = waiting.pop() {
-        for change in &changes {
-            if files.len() + waiting.len() >= FILES {
-                break;
+impl FollowedFile {
+    fn new(changes: Vec<Change>) -> Self {
+        Self {
+            changes,
+            passed: 0,
+            is_asking: false,
+            origins: LineOrigins::default(),
+            is_unknown: false,
+            is_begun: false,
+        }
+    }
+
+    /// The next change; `until`: only if it was found before that one.
+    fn next(&self, until: Option<&Change>) -> Option<&Change> {
+        let is_before = |next: &&Change| {
+            // The changes of one moment were found together: their order in the log means nothing.
+            until.is_none_or(|until| next.seq < until.seq && next.time != until.time)
+        };
+        self.changes.get(self.passed).filter(is_before)
+    }
+}
+
+/// Follows a file, and others as far as they may have given it lines.
+struct LineTracer<'a> {
+    store: &'a dyn Store,
+    /// Older changes are not followed.
+    from: Seq,
+    files: HashMap<WorkPath, FollowedFile>,
+    versions: Vec<FileVersion>,
+    searched: usize,
+}
+
+impl LineTracer<'_> {
+    fn file(&mut self, path: &WorkPath) -> &mut FollowedFile {
+        self.files.get_mut(path).expect("it is followed")
+    }
+
+    /// Moves a file to its state before a change, or to the newest.
+    fn follow(&mut self, path: &WorkPath, until: Option<&Change>) -> Result<(), StoreError> {
+        if self.file(path).is_asking {
+            return Ok(());
+        }
+        while let Some(change) = self.file(path).next(until).cloned() {
+            self.pass(path, &change)?;
+            self.file(path).passed += 1;
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, path: &WorkPath, change: &Change) -> Result<(), StoreError> {
+        self.begin(path, change)?;
+        let text = text_of(self.store, &change.after)?;
+        let file = self.file(path);
+        let cause = match &change.before {
+            _ if file.is_unknown => Cause::Unknown,
+            Entry::Unknown => Cause::Before,
+            _ => Cause::Change,
+        };
+        match (change.after.digest(), text) {
+            (Some(digest), Some(text)) => {
+                file.is_unknown = false;
+                self.add(path, (digest, &text), (cause, change))
             }
-            for donor in donors(store, change)? {
-                let is_known = files.contains_key(&donor.path)
-                    || donor.path == path
-                    || waiting.iter().any(|(path, _)| *path == donor.path);
-                if !is_known && files.len() + waiting.len() < FILES {
-                    let changes = store.changes_of(&donor.path)?;
-                    waiting.push((donor.path, changes));
+            (Some(_), None) => {
+                file.is_unknown = true;
+                Ok(())
+            }
+            (None, _) => {
+                file.is_unknown =
+                    matches!(change.after, Entry::NotCaptured { .. } | Entry::Unknown);
+                if !file.is_unknown {
+                    file.origins.remove();
                 }
+                Ok(())
             }
         }
-        files.insert(path, file(changes));
     }
-    Ok(files)
+
+    /// The state before a change, where the log did not follow it: the first one, or after a gap.
+    fn begin(&mut self, path: &WorkPath, change: &Change) -> Result<(), StoreError> {
+        let store = self.store;
+        let file = self.file(path);
+        let is_first = !std::mem::replace(&mut file.is_begun, true);
+        if change.before.digest().is_some_and(|digest| file.origins.resume(&digest)) {
+            return Ok(());
+        }
+        match (&change.before, text_of(store, &change.before)?) {
+            (Entry::File { digest, .. }, Some(text)) => {
+                let cause = if is_first { Cause::Before } else { Cause::Unknown };
+                if let Some(version) = file.origins.begin(*digest, &text) {
+                    self.end(path, version, &[], (*digest, cause, change));
+                }
+            }
+            (Entry::NotCaptured { .. }, _) => file.is_unknown = true,
+            _ if is_first => {}
+            _ => file.origins.remove(),
+        }
+        Ok(())
+    }
+
+    /// Adds a version that a change made.
+    fn add(
+        &mut self,
+        path: &WorkPath,
+        (digest, text): (Digest, &[u8]),
+        (cause, change): (Cause, &Change),
+    ) -> Result<(), StoreError> {
+        let file = self.file(path);
+        let Some(version) = file.origins.begin(digest, text) else { return Ok(()) };
+        let open: HashSet<&[u8]> = file.origins.open_lines(&version, text).into_iter().collect();
+        let mut removed = Vec::new();
+        if !open.is_empty() {
+            file.is_asking = true;
+            removed = self.removed_beside(change, &open)?;
+            self.file(path).is_asking = false;
+        }
+        self.end(path, version, &removed, (digest, cause, change));
+        Ok(())
+    }
+
+    fn end(
+        &mut self,
+        path: &WorkPath,
+        version: OpenVersion<LineOrigin>,
+        removed: &[RemovedRun<LineOrigin>],
+        (digest, cause, change): (Digest, Cause, &Change),
+    ) {
+        let seq = change.seq;
+        let number = u32::try_from(self.versions.len()).expect("the log has fewer changes");
+        self.file(path).origins.end(version, removed, |line| match cause {
+            Cause::Change => LineOrigin::Change { seq, line },
+            Cause::Before => LineOrigin::Before { version: number, line },
+            Cause::Unknown => LineOrigin::Unknown { version: number, line },
+        });
+        if cause != Cause::Change {
+            self.versions.push(FileVersion { path: change.path.clone(), digest, seq });
+        }
+    }
+
+    /// What other files lost in the moment of a change, if that includes one of these lines.
+    fn removed_beside(
+        &mut self,
+        change: &Change,
+        lines: &HashSet<&[u8]>,
+    ) -> Result<Vec<RemovedRun<LineOrigin>>, StoreError> {
+        let mut removed = Vec::new();
+        for donor in donors(self.store, change)?.into_iter().take(DONORS) {
+            self.searched += 1;
+            if self.searched > SEARCHED {
+                break;
+            }
+            let Some(before) = text_of(self.store, &donor.before)? else { continue };
+            let is_asked = |line: &&[u8]| lines.contains(line);
+            let before: Vec<&[u8]> = split_lines(&before).map(<[u8]>::trim_ascii).collect();
+            if !before.iter().any(|line| is_asked(line)) {
+                continue;
+            }
+            let after = text_of(self.store, &donor.after)?.unwrap_or_default();
+            let left: Vec<&[u8]> = split_lines(&after).map(<[u8]>::trim_ascii).collect();
+            let mut gone = diff(&before, &left).into_iter().flat_map(|hunk| hunk.before);
+            if gone.any(|at| is_asked(&before[at])) {
+                removed.extend(self.removed_by(&donor, &after)?);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// The lines that a change of another file removed, with their origins.
+    fn removed_by(
+        &mut self,
+        donor: &Change,
+        after: &[u8],
+    ) -> Result<Vec<RemovedRun<LineOrigin>>, StoreError> {
+        let Some(digest) = donor.before.digest() else { return Ok(Vec::new()) };
+        if !self.files.contains_key(&donor.path) {
+            if self.files.len() >= FILES {
+                return Ok(Vec::new());
+            }
+            let mut changes = self.store.changes_of(&donor.path)?;
+            changes.retain(|change| change.seq >= self.from);
+            self.files.insert(donor.path.clone(), FollowedFile::new(changes));
+        }
+        self.follow(&donor.path, Some(donor))?;
+        // It may be further already, or ask for this itself: then it knows its state before the change.
+        let file = self.file(&donor.path);
+        if !file.is_asking && file.next(None).is_some_and(|next| next.seq == donor.seq) {
+            self.begin(&donor.path, donor)?;
+        }
+        Ok(self.file(&donor.path).origins.removed_between(&digest, after))
+    }
 }
 
 /// The changes found together with one that added lines, and that took lines away from a file: first
@@ -208,108 +372,6 @@ fn donors(store: &dyn Store, change: &Change) -> Result<Vec<Change>, StoreError>
         donors.truncate(1);
     }
     Ok(donors)
-}
-
-/// Moves the files to the state after one moment.
-fn follow(
-    store: &dyn Store,
-    files: &mut HashMap<WorkPath, FollowedFile>,
-    versions: &mut Vec<FileVersion>,
-    moment: &[(WorkPath, Change)],
-) -> Result<(), StoreError> {
-    let mut removed: Vec<(&WorkPath, Vec<RemovedRun<LineOrigin>>)> = Vec::new();
-    let mut texts = Vec::new();
-    for (path, change) in moment {
-        let file = files.get_mut(path).expect("it is followed");
-        file.begin(store, change, versions)?;
-        let after = text_of(store, &change.after)?;
-        let lost = file.origins.removed_by(after.as_deref().unwrap_or_default());
-        if !lost.is_empty() {
-            removed.push((path, lost));
-        }
-        texts.push(after);
-    }
-    for ((path, change), text) in moment.iter().zip(texts) {
-        let others = removed.iter().filter(|(other, _)| *other != path);
-        let runs: Vec<RemovedRun<LineOrigin>> =
-            others.flat_map(|(_, runs)| runs.iter().cloned()).collect();
-        files.get_mut(path).expect("it is followed").apply(change, text, &runs, versions);
-    }
-    Ok(())
-}
-
-impl FollowedFile {
-    /// The state before a change, where the log did not follow it: the first one, or after a gap.
-    fn begin(
-        &mut self,
-        store: &dyn Store,
-        change: &Change,
-        versions: &mut Vec<FileVersion>,
-    ) -> Result<(), StoreError> {
-        let is_first = !std::mem::replace(&mut self.is_begun, true);
-        if change.before.digest().is_some_and(|digest| self.origins.resume(&digest)) {
-            return Ok(());
-        }
-        match (&change.before, text_of(store, &change.before)?) {
-            (Entry::File { digest, .. }, Some(text)) => {
-                let cause = if is_first { Cause::Before } else { Cause::Unknown };
-                self.add((*digest, &text), (cause, change), &[], versions);
-            }
-            (Entry::NotCaptured { .. }, _) => self.is_unknown = true,
-            _ if is_first => {}
-            _ => self.origins.remove(),
-        }
-        Ok(())
-    }
-
-    fn apply(
-        &mut self,
-        change: &Change,
-        text: Option<Vec<u8>>,
-        removed: &[RemovedRun<LineOrigin>],
-        versions: &mut Vec<FileVersion>,
-    ) {
-        let cause = match &change.before {
-            _ if self.is_unknown => Cause::Unknown,
-            Entry::Unknown => Cause::Before,
-            _ => Cause::Change,
-        };
-        match (change.after.digest(), text) {
-            (Some(digest), Some(text)) => {
-                self.is_unknown = false;
-                self.add((digest, &text), (cause, change), removed, versions);
-            }
-            (Some(_), None) => self.is_unknown = true,
-            (None, _) => {
-                self.is_unknown =
-                    matches!(change.after, Entry::NotCaptured { .. } | Entry::Unknown);
-                if !self.is_unknown {
-                    self.origins.remove();
-                }
-            }
-        }
-    }
-
-    /// Adds a version whose new lines have this cause.
-    fn add(
-        &mut self,
-        (digest, text): (Digest, &[u8]),
-        (cause, change): (Cause, &Change),
-        removed: &[RemovedRun<LineOrigin>],
-        versions: &mut Vec<FileVersion>,
-    ) {
-        let seq = change.seq;
-        let version = u32::try_from(versions.len()).expect("the log has fewer changes");
-        let origin = |line| match cause {
-            Cause::Change => LineOrigin::Change { seq, line },
-            Cause::Before => LineOrigin::Before { version, line },
-            Cause::Unknown => LineOrigin::Unknown { version, line },
-        };
-        self.origins.add(digest, text, origin, removed);
-        if cause != Cause::Change {
-            versions.push(FileVersion { path: change.path.clone(), digest, seq });
-        }
-    }
 }
 
 /// Why a line is new.

@@ -32,6 +32,7 @@ const VERSIONS_COMPARED: usize = 10;
 pub fn ask_git(blame: &mut Blame, workspace: &Workspace) -> Result<(), StoreError> {
     let store = &*workspace.store;
     let mut repositories: HashMap<WorkPath, Option<Repository>> = HashMap::new();
+    let mut committed: HashMap<WorkPath, CommittedVersions> = HashMap::new();
     for (version, lines) in questions(blame) {
         let file = workspace.absolute(&version.path);
         let repository = repositories
@@ -47,7 +48,15 @@ pub fn ask_git(blame: &mut Blame, workspace: &Workspace) -> Result<(), StoreErro
         let question = Question { repository, path, text: &text, lines: &lines };
         let found = match version.written_at {
             None => question.committed_then(store, version.seq),
-            Some(written_at) => question.brought_in(written_at),
+            Some(written_at) => {
+                let known = match committed.entry(version.path.clone()) {
+                    Slot::Occupied(known) => Ok(known.into_mut()),
+                    Slot::Vacant(slot) => {
+                        CommittedVersions::read(repository, path).map(|read| slot.insert(read))
+                    }
+                };
+                known.map_err(AskError::from).and_then(|all| question.brought_in(written_at, all))
+            }
         };
         match found {
             Ok(found) => {
@@ -138,6 +147,59 @@ struct Question<'a> {
     lines: &'a LineNumbers,
 }
 
+/// The versions of a file that were committed.
+struct CommittedVersions {
+    versions: Vec<PathVersion>,
+    /// By line, without white space: when the first version that has it was committed. `None`: there are
+    /// too many versions to read.
+    first_with: Option<HashMap<Vec<u8>, i64>>,
+}
+
+impl CommittedVersions {
+    /// So many versions are read at once.
+    const MOST: usize = 1_000;
+
+    fn read(repository: &Repository, path: &Path) -> Result<Self, GitError> {
+        let versions = repository.versions(path)?;
+        if versions.len() > Self::MOST {
+            return Ok(Self { versions, first_with: None });
+        }
+        let mut first_blob: HashMap<&str, i64> = HashMap::new();
+        for PathVersion { commit, blob } in &versions {
+            let first = first_blob.entry(blob).or_insert(commit.committed_at);
+            *first = commit.committed_at.min(*first);
+        }
+        let names: Vec<Vec<u8>> = first_blob.keys().map(|id| id.as_bytes().to_vec()).collect();
+        let texts = repository.contents(&names)?;
+        let mut first_with: HashMap<Vec<u8>, i64> = HashMap::new();
+        for (text, time) in texts.iter().zip(first_blob.values()) {
+            for line in split_lines(text.as_deref().unwrap_or_default()) {
+                let first = first_with.entry(without_space(line)).or_insert(*time);
+                *first = (*time).min(*first);
+            }
+        }
+        Ok(Self { versions, first_with: Some(first_with) })
+    }
+
+    /// Whether a commit that was made before this second may have one of the lines that are asked about.
+    /// `false` spares a `git blame`, of which a person's file would need one for each change.
+    fn may_have_before(&self, second: i64, question: &Question<'_>) -> bool {
+        let Some(first_with) = &self.first_with else {
+            return self.versions.iter().any(|version| version.commit.committed_at < second);
+        };
+        let lines: Vec<&[u8]> = split_lines(question.text).collect();
+        let is_older = |line: &[u8]| {
+            has_words(line)
+                && first_with.get(&without_space(line)).is_some_and(|first| *first < second)
+        };
+        question.lines.iter().any(|(_, at)| lines.get(*at).is_some_and(|line| is_older(line)))
+    }
+}
+
+fn without_space(line: &[u8]) -> Vec<u8> {
+    line.iter().filter(|byte| !byte.is_ascii_whitespace()).copied().collect()
+}
+
 /// Lines of a blame, by their number, with their commits.
 type Answer = Vec<(usize, CommitLine)>;
 
@@ -161,16 +223,20 @@ impl Question<'_> {
     }
 
     /// The commits of lines that git wrote into the file at this time.
-    fn brought_in(&self, written_at: Timestamp) -> Result<Answer, AskError> {
+    fn brought_in(
+        &self,
+        written_at: Timestamp,
+        committed: &CommittedVersions,
+    ) -> Result<Answer, AskError> {
         // Commits of the same second may be older or younger: those prove nothing.
         let second = written_at.0.div_euclid(1000);
-        let versions = self.repository.versions(self.path)?;
+        let CommittedVersions { versions, .. } = committed;
         let is_older = |version: &&PathVersion| version.commit.committed_at < second;
-        if !versions.iter().any(|version| is_older(&version)) {
+        if !committed.may_have_before(second, self) {
             return Ok(Vec::new());
         }
         let mut answer: BTreeMap<usize, CommitLine> = BTreeMap::new();
-        let with_text = self.version_with_text(&versions);
+        let with_text = self.version_with_text(versions);
         let mut compared: Vec<&PathVersion> = Vec::new();
         match with_text {
             Some(version) => {

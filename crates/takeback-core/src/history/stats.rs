@@ -1,7 +1,7 @@
 //! Who wrote how much in a range of the log, and what is left of it.
 //!
 //! Counts what was written, also what was rewritten or taken back later. What is left is asked of
-//! [`blame`](super::blame): lines that it cannot explain count for no one.
+//! [`blame`](super::blame), from the beginning of the range: older lines count for no one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,9 +10,10 @@ use takeback_store::{
     WorkPath,
 };
 
-use super::blame::{BlameError, blame};
+use super::blame::{BlameError, blame_from};
 use super::file_diff::Lines;
 use super::tally::{Count, spans};
+use super::{PathHistory, by_path};
 
 /// Who wrote how much.
 #[derive(Debug, Clone, Default)]
@@ -65,7 +66,12 @@ pub fn stats(store: &dyn Store, changes: &[Change], points: &[Point]) -> Result<
     let first = changes.first().map_or(Seq(u64::MAX), |change| change.seq);
     let not_followed = tally.count_left(store, first)?;
     let mut stats = Stats { not_followed, ..Stats::default() };
-    let turns = turns_of(store, points)?;
+    let at: HashMap<_, usize> = points
+        .iter()
+        .enumerate()
+        .filter(|(_, point)| point.kind == PointKind::Prompt)
+        .map(|(at, point)| ((point.session.clone(), point.created_at), at))
+        .collect();
     let mut prompts: BTreeMap<usize, Written> = BTreeMap::new();
     for session in &tally.sessions {
         stats.sessions.push((
@@ -75,7 +81,8 @@ pub fn stats(store: &dyn Store, changes: &[Change], points: &[Point]) -> Result<
     }
     for writer in tally.writers.keys() {
         if let Writer::Agent(_, turn) = writer
-            && let Some(at) = turns.get(turn)
+            && let Some(turn) = store.turn(*turn)?
+            && let Some(at) = at.get(&(Some(turn.session), turn.opened_at))
         {
             prompts.insert(*at, tally.sum(|other| other == writer));
         }
@@ -104,16 +111,6 @@ fn writer(change: &Change) -> Option<Writer> {
     })
 }
 
-/// The point of each turn, by its place in `points`.
-fn turns_of(store: &dyn Store, points: &[Point]) -> Result<HashMap<TurnId, usize>, StoreError> {
-    let prompts = points.iter().enumerate().filter(|(_, point)| point.kind == PointKind::Prompt);
-    let at: HashMap<_, usize> =
-        prompts.map(|(at, point)| ((point.session.as_ref(), point.created_at), at)).collect();
-    let turns = store.turns()?;
-    let of = |turn: &takeback_store::Turn| at.get(&(Some(&turn.session), turn.opened_at)).copied();
-    Ok(turns.iter().filter_map(|turn| Some((turn.id, of(turn)?))).collect())
-}
-
 #[derive(Default)]
 struct WriterTally {
     writers: BTreeMap<Writer, (Lines, BTreeSet<WorkPath>, usize)>,
@@ -138,8 +135,12 @@ impl WriterTally {
     /// Counts the lines of the present files that these writers wrote at `first` or later.
     fn count_left(&mut self, store: &dyn Store, first: Seq) -> Result<Vec<WorkPath>, StoreError> {
         let mut not_followed = Vec::new();
-        for path in std::mem::take(&mut self.paths) {
-            let blame = match blame(store, &path) {
+        let since = store.changes_after(Seq(first.0.saturating_sub(1)))?;
+        for PathHistory { path, changes } in by_path(since) {
+            if !self.paths.contains(&path) {
+                continue;
+            }
+            let blame = match blame_from(store, &path, changes, first) {
                 Ok(blame) => blame,
                 Err(BlameError::NotAFile { .. } | BlameError::NotRecorded { .. }) => continue,
                 Err(BlameError::Store(error)) => return Err(error),

@@ -26,6 +26,7 @@ mod index;
 mod own_rules;
 mod point_names;
 mod progress;
+mod question_looks;
 mod recording;
 mod repeated_rewinds;
 mod retention;

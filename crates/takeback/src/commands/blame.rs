@@ -76,8 +76,8 @@ pub(crate) fn lines_of(
     path: &str,
     range: Option<&str>,
 ) -> Result<BlamedLines, CommandError> {
-    takeback_core::look_around(workspace)?;
     let path = work_path(workspace, options, path)?;
+    takeback_core::look_around_if_changed(workspace, &path)?;
     let file = authored_lines(workspace, &path).map_err(|error| explain(error, &path))?;
     let mut lines: Vec<NumberedLine> =
         (1..).zip(file.lines).map(|(number, line)| NumberedLine { number, line }).collect();

@@ -22,7 +22,8 @@ pub(crate) fn history(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let mut place = place::open_recovered(options, Store::MustExist)?;
-    takeback_core::look_around(&mut place.workspace)?;
+    let path = work_path(&place.workspace, options, &args.path)?;
+    takeback_core::look_around_if_changed(&mut place.workspace, &path)?;
     let rows = rows(&place.workspace, options, &args.path, args.limit)?;
     if screen.json {
         screen.json(&answer(&rows))?;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use takeback_core::look_around;
+use takeback_core::{look_around, look_around_if_changed};
 use takeback_ipc::{NamedParams, Outcome, Outlet};
 
 use super::client::{Client, result};
@@ -56,7 +56,8 @@ pub(super) fn path(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
     let limit = params.optional("limit")?.unwrap_or(LogArgs::LIMIT);
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
-    look_around(workspace).map_err(CommandError::from)?;
+    let looked_at = history::work_path(workspace, &at.options, &path)?;
+    look_around_if_changed(workspace, &looked_at).map_err(CommandError::from)?;
     result(&history::answer(&history::rows(workspace, &at.options, &path, limit)?))
 }
 
