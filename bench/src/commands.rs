@@ -7,6 +7,7 @@ pub(crate) mod hooks;
 pub(crate) mod ignored_folder;
 pub(crate) mod line;
 pub(crate) mod points;
+pub(crate) mod questions;
 pub(crate) mod scale;
 pub(crate) mod screen;
 pub(crate) mod state;

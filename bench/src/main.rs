@@ -31,8 +31,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    capture, fidelity, growth, hooks, ignored_folder, line, points, scale, screen, state, trees,
-    watch,
+    capture, fidelity, growth, hooks, ignored_folder, line, points, questions, scale, screen,
+    state, trees, watch,
 };
 use crate::driver::opencode;
 use crate::results::{Results, ResultsArgs};
@@ -64,6 +64,8 @@ enum Command {
     Line(line::Args),
     /// A workspace with many points, next to one with few
     Points(points::Args),
+    /// `log`, `blame` and other questions about many points, next to few, to plain `log` and to git
+    Questions(questions::Args),
     /// Time and memory of very large trees and files
     Scale(scale::Args),
     /// A key press in `takeback chat` with a long transcript, next to a short one
@@ -101,6 +103,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::IgnoredFolder(args) => ignored_folder::run(&args, &results),
         Command::Line(args) => line::run(&args, &results),
         Command::Points(args) => points::run(&args, &results),
+        Command::Questions(args) => questions::run(&args, &results),
         Command::Scale(args) => scale::run(&args, &results),
         Command::Screen(args) => screen::run(&args, &results),
         Command::State(args) => state::run(&args, &results),

@@ -28,6 +28,7 @@ pub(crate) enum Unit {
     Mb,
     Kb,
     PerSecond,
+    Count,
 }
 
 /// What a goal is about.
@@ -150,7 +151,7 @@ impl Unit {
             (Self::Ms, ..1.0) => 3,
             (Self::Ms, ..10.0) => 2,
             (Self::Ms | Self::Kb, _) => 1,
-            (Self::Mb | Self::PerSecond, _) => 0,
+            (Self::Mb | Self::PerSecond | Self::Count, _) => 0,
         };
         format!("{value:.digits$}{}", self.suffix())
     }
@@ -162,6 +163,7 @@ impl Unit {
             Self::Mb => " MB",
             Self::Kb => " KB",
             Self::PerSecond => "/s",
+            Self::Count => "",
         }
     }
 }

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Result;
 
-/// A temporary folder with an empty `project` and an empty `home` in it, removed on drop.
+/// A temporary folder with a `project` and a `home` in it, empty at first and removed on drop.
 pub(crate) struct Scratch {
     folder: PathBuf,
+    is_kept: bool,
 }
 
 impl Scratch {
@@ -19,10 +20,19 @@ impl Scratch {
         let name = format!("takeback-bench-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir(&folder)?;
-        let scratch = Self { folder: folder.canonicalize()? };
-        fs::create_dir(scratch.project())?;
-        fs::create_dir(scratch.home())?;
-        Ok(scratch)
+        Self::at(&folder, false)
+    }
+
+    /// A folder that is not removed, as an earlier run left it.
+    pub(crate) fn kept(folder: &Path) -> Result<Self> {
+        Self::at(folder, true)
+    }
+
+    fn at(folder: &Path, is_kept: bool) -> Result<Self> {
+        for part in ["project", "home"] {
+            fs::create_dir_all(folder.join(part))?;
+        }
+        Ok(Self { folder: folder.canonicalize()?, is_kept })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -40,6 +50,9 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
         make_writable(&self.folder);
         if let Err(error) = fs::remove_dir_all(&self.folder) {
             eprintln!("cannot remove {}: {error}", self.folder.display());
