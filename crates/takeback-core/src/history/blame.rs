@@ -116,7 +116,7 @@ pub(super) fn blame_from(
 ) -> Result<Blame, BlameError> {
     let Some(last) = own.last() else { return Err(BlameError::NotRecorded { path: path.clone() }) };
     let text = match &last.after {
-        Entry::File { .. } => text_of(store, &last.after)?,
+        Entry::File { .. } => bytes_of(store, &last.after)?.filter(|bytes| !is_binary(bytes)),
         Entry::NotCaptured { .. } => return Err(BlameError::NotCaptured { path: path.clone() }),
         _ => return Err(BlameError::NotAFile { path: path.clone() }),
     };
@@ -382,15 +382,24 @@ enum Cause {
     Unknown,
 }
 
-/// The text of a file; `None`: it is not text, too large, or lost.
+/// The text of a file; one that is not text has no lines. `None`: it is too large, or lost.
 fn text_of(store: &dyn Store, entry: &Entry) -> Result<Option<Vec<u8>>, StoreError> {
+    let bytes = bytes_of(store, entry)?;
+    Ok(bytes.map(|bytes| if is_binary(&bytes) { Vec::new() } else { bytes }))
+}
+
+fn bytes_of(store: &dyn Store, entry: &Entry) -> Result<Option<Vec<u8>>, StoreError> {
     let Entry::File { digest, size, .. } = entry else { return Ok(None) };
     if *size > MOST {
         return Ok(None);
     }
     match store.contents(digest) {
-        Ok(text) => Ok(Some(text).filter(|text| !text.iter().take(8000).any(|byte| *byte == 0))),
+        Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.is_lost_contents() => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+fn is_binary(bytes: &[u8]) -> bool {
+    bytes.iter().take(8000).any(|byte| *byte == 0)
 }

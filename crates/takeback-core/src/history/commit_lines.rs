@@ -236,35 +236,31 @@ impl Question<'_> {
             return Ok(Vec::new());
         }
         let mut answer: BTreeMap<usize, CommitLine> = BTreeMap::new();
-        let with_text = self.version_with_text(versions);
-        let mut compared: Vec<&PathVersion> = Vec::new();
-        match with_text {
-            Some(version) => {
-                let all = self.repository.blame(&version.commit.id, self.path)?;
-                // Younger commits may be older ones made anew.
-                let mut made_anew = HashSet::new();
-                for (at, number) in self.lines {
-                    match all.get(*number) {
-                        Some(line) if line.commit.committed_at < second => {
-                            answer.insert(*at, line.clone());
-                        }
-                        Some(line) => drop(made_anew.insert(line.commit.authorship())),
-                        None => {}
-                    }
+        // Younger commits may be older ones made anew.
+        let mut made_anew = HashSet::new();
+        let all = match self.version_with_text(versions) {
+            Some(version) => self.repository.blame(&version.commit.id, self.path)?,
+            None => Vec::new(),
+        };
+        for (at, number) in self.lines {
+            match all.get(*number) {
+                Some(line) if line.commit.committed_at < second => {
+                    answer.insert(*at, line.clone());
                 }
-                let older = versions.iter().filter(is_older);
-                compared.extend(
-                    older.filter(|version| made_anew.contains(&version.commit.authorship())),
-                );
-            }
-            None => {
-                compared.extend(versions.iter().filter(is_older));
-                compared.sort_by_key(|version| std::cmp::Reverse(version.commit.committed_at));
-                let mut seen = HashSet::new();
-                compared.retain(|version| seen.insert(version.blob.as_str()));
-                compared.truncate(VERSIONS_COMPARED);
+                Some(line) => drop(made_anew.insert(line.commit.authorship())),
+                None => {}
             }
         }
+        // Others unite several, as a squash does, or nothing is committed yet.
+        let is_made_anew = |version: &PathVersion| made_anew.contains(&version.commit.authorship());
+        let mut compared: Vec<&PathVersion> = versions.iter().filter(is_older).collect();
+        compared.sort_by_key(|version| {
+            (!is_made_anew(version), std::cmp::Reverse(version.commit.committed_at))
+        });
+        let mut seen = HashSet::new();
+        compared.retain(|version| seen.insert(version.blob.as_str()));
+        let most = compared.iter().filter(|version| is_made_anew(version)).count();
+        compared.truncate(most.max(VERSIONS_COMPARED));
         let blobs: Vec<Vec<u8>> =
             compared.iter().map(|version| version.blob.clone().into_bytes()).collect();
         let texts = self.repository.contents(&blobs)?;
@@ -317,6 +313,11 @@ impl Question<'_> {
     ) -> Result<Option<Answer>, GitError> {
         let old: Vec<&[u8]> = split_lines(text).map(<[u8]>::trim_ascii).collect();
         let new: Vec<&[u8]> = split_lines(self.text).map(<[u8]>::trim_ascii).collect();
+        let known: HashSet<&[u8]> = old.iter().copied().filter(|line| has_words(line)).collect();
+        let is_known = |number: usize| new.get(number).is_some_and(|line| known.contains(line));
+        if !self.lines.iter().any(|(at, number)| is_open(*at) && is_known(*number)) {
+            return Ok(None);
+        }
         let mut old_of: Vec<Option<usize>> = vec![None; new.len()];
         let mut at = (0, 0);
         let end = (old.len(), new.len());

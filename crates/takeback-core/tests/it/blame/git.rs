@@ -1,112 +1,9 @@
 //! Lines that commits have: older than the log, or brought in by git.
 
-use std::path::PathBuf;
-use std::process::Command;
+use takeback_core::history::{ask_git, blame};
+use takeback_store::WorkPath;
 
-use takeback_core::history::{LineOrigin, ask_git, blame};
-use takeback_core::look_around;
-use takeback_store::{Author, WorkPath};
-use takeback_testkit::Sandbox;
-
-/// Seconds since 1970; long before the sandbox's clock.
-const LONG_AGO: i64 = 1_600_000_000;
-
-/// Runs git as this person. `at`: the time of a commit; `None`: now, which is later than the sandbox's clock.
-pub(crate) fn git_as(root: &std::path::Path, person: &str, at: Option<i64>, line: &str) {
-    let mut command = Command::new("git");
-    command.args(["-c", "commit.gpgSign=false", "-c", "init.defaultBranch=main"]);
-    command.args(line.split(' ')).current_dir(root);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
-    for role in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{role}_NAME"), person);
-        command.env(format!("GIT_{role}_EMAIL"), format!("{person}@example.com"));
-        if let Some(at) = at {
-            command.env(format!("GIT_{role}_DATE"), format!("{at} +0000"));
-        }
-    }
-    let output = command.output().expect("git runs");
-    assert!(output.status.success(), "git {line}: {output:?}");
-}
-
-/// A repository in a workspace whose files are dated.
-struct Project {
-    sandbox: Sandbox,
-    time: i64,
-}
-
-impl Project {
-    fn new(text: &str) -> Self {
-        let sandbox = Sandbox::in_memory();
-        sandbox.date_files();
-        let mut project = Self { sandbox, time: LONG_AGO };
-        project.sandbox.write("a.txt", text);
-        project.git("init");
-        project.commit("ada");
-        project
-    }
-
-    fn git(&self, line: &str) {
-        git_as(&self.sandbox.root(), "nobody", None, line);
-    }
-
-    /// Commits everything, long ago.
-    fn commit(&mut self, person: &str) {
-        self.time += 60;
-        self.git("add -A");
-        git_as(&self.sandbox.root(), person, Some(self.time), "commit -qm change");
-    }
-
-    /// Somebody's commit on a branch of its own, made outside the workspace's sight.
-    fn commit_elsewhere(&mut self, person: &str, branch: &str, text: &str) {
-        let tree = tempfile::tempdir().expect("a folder");
-        let at: PathBuf = tree.path().join("tree");
-        self.git(&format!("worktree add -qb {branch} {}", at.display()));
-        std::fs::write(at.join("a.txt"), text).expect("it is written");
-        self.time += 60;
-        git_as(&at, person, Some(self.time), "commit -qam elsewhere");
-        self.git(&format!("worktree remove {}", at.display()));
-    }
-
-    fn look(&mut self) {
-        look_around(&mut self.sandbox.workspace).unwrap();
-    }
-
-    /// The session runs a git command as the user.
-    fn agent_git(&mut self, session: &str, line: &str) {
-        self.sandbox.milliseconds_pass(5000);
-        self.sandbox.agent_runs(session, &format!("git {line}"), |sandbox| {
-            git_as(&sandbox.root(), "user", None, line);
-        });
-    }
-
-    /// Each line's author: who committed it, where git says so; else as the log has it.
-    #[track_caller]
-    fn expect(&mut self, expected: &[(&str, &str)]) {
-        self.look();
-        let workspace = &self.sandbox.workspace;
-        let mut blame = blame(&*workspace.store, &WorkPath::new("a.txt").unwrap()).unwrap();
-        ask_git(&mut blame, workspace).unwrap();
-        assert_eq!(blame.git_problem, None);
-        let author = |line: &takeback_core::history::BlamedLine| match (&line.commit, line.origin) {
-            (Some(commit), _) => format!("commit of {}", commit.commit.name),
-            (None, LineOrigin::Before { .. }) => "before".to_owned(),
-            (None, LineOrigin::Unknown { .. }) => "unknown".to_owned(),
-            (None, LineOrigin::Change { seq, .. }) => match &blame.changes[&seq].author {
-                Author::Agent { session, .. } => session.0.clone(),
-                Author::Human => "you".to_owned(),
-                other => format!("{other:?}"),
-            },
-        };
-        let found: Vec<(String, String)> = blame
-            .lines
-            .iter()
-            .map(|line| (String::from_utf8_lossy(&line.text).trim().to_owned(), author(line)))
-            .collect();
-        let found: Vec<(&str, &str)> =
-            found.iter().map(|(text, author)| (text.as_str(), author.as_str())).collect();
-        assert_eq!(found, expected);
-    }
-}
+use super::project::{LONG_AGO, Project, git_as};
 
 const ADA: &str = "commit of ada";
 const BOB: &str = "commit of bob";
@@ -323,4 +220,211 @@ fn a_repository_that_git_cannot_read_is_reported() {
     let problem = blame.git_problem.expect("git fails");
     assert!(problem.contains("not a git repository"), "{problem}");
     assert_eq!(blame.lines[0].commit, None);
+}
+
+/// A command in a repository, by you or by a session.
+fn by(project: &mut Project, who: &str, line: &str) {
+    match who {
+        "you" => project.your_git(line),
+        session => project.agent_git(session, line),
+    }
+}
+
+#[test]
+fn what_git_brings_in_keeps_its_commits_whoever_runs_it_and_an_agents_act_can_be_taken_back() {
+    let commands: &[&[&str]] = &[
+        &["merge -q --no-edit feature"],
+        &["merge -q --no-ff --no-edit feature"],
+        &["merge -q --squash feature"],
+        &["rebase -q feature"],
+        &["cherry-pick feature"],
+        &["pull -q --no-rebase --no-edit . feature"],
+        &["pull -q --rebase . feature"],
+        &["fetch -q . feature", "reset -q --soft HEAD", "cherry-pick FETCH_HEAD"],
+        &["merge -q --no-edit feature", "commit -q --amend -m other"],
+        &["cherry-pick --no-commit feature", "commit -qm squashed"],
+    ];
+    for commands in commands {
+        for who in ["you", "s"] {
+            let mut project = Project::new("one\ntwo\nthree\nfour\n");
+            let theirs = "zero, by bob\none\ntwo\nthree\nfour\n";
+            project.commit_elsewhere("bob", "feature", theirs);
+            project.sandbox.prompt("s", "add a line");
+            let ours = "one\ntwo\nthree\nfour\nby the agent\n";
+            project.sandbox.agent_writes("s", "a.txt", ours);
+            project.git("commit -qam agent");
+            project.sandbox.turn_end("s");
+            let point = project.sandbox.prompt("s", "bring it in");
+            for line in *commands {
+                by(&mut project, who, line);
+            }
+            println!("{commands:?} by {who}");
+            project.expect(&[
+                ("zero, by bob", BOB),
+                ("one", ADA),
+                ("two", ADA),
+                ("three", ADA),
+                ("four", ADA),
+                ("by the agent", "s"),
+            ]);
+            project.sandbox.rewind_to(point);
+            let kept = format!("zero, by bob\n{ours}");
+            let expected = if who == "s" { ours } else { &kept };
+            assert_eq!(project.sandbox.read("a.txt"), expected, "the act is whose who ran it");
+        }
+    }
+}
+
+#[test]
+fn what_git_takes_away_and_brings_back_keeps_its_authors_whoever_runs_it() {
+    let commands: &[&[&str]] = &[
+        &["stash -q", "stash pop -q"],
+        &["stash -q", "stash apply -q"],
+        &["commit -qam all", "checkout -q HEAD~1", "checkout -q main"],
+        &["commit -qam all", "switch -qc other HEAD~1", "switch -q main"],
+        &["commit -qam all", "reset -q --hard HEAD~1", "reset -q --hard ORIG_HEAD"],
+        &["commit -qam all", "rm -q a.txt", "checkout -q HEAD -- a.txt"],
+        &["commit -qam all", "rm -q a.txt", "restore -q --source HEAD --staged --worktree a.txt"],
+        &["commit -qam all", "revert --no-edit HEAD", "revert --no-edit HEAD"],
+    ];
+    for commands in commands {
+        for who in ["you", "t"] {
+            let mut project = Project::new("one\ntwo\n");
+            project.sandbox.prompt("s", "add a line");
+            project.sandbox.agent_writes("s", "a.txt", "one\nby the agent\ntwo\n");
+            project.sandbox.turn_end("s");
+            project.sandbox.milliseconds_pass(60_000);
+            project.sandbox.write("a.txt", "one\nby the agent\ntwo\nmine\n");
+            for line in *commands {
+                project.look();
+                by(&mut project, who, line);
+            }
+            println!("{commands:?} by {who}");
+            project.expect(&[("one", ADA), ("by the agent", "s"), ("two", ADA), ("mine", "you")]);
+        }
+    }
+}
+
+#[test]
+fn a_renamed_file_keeps_its_authors_before_and_after_a_commit_whoever_renames_it() {
+    for who in ["you", "t"] {
+        for (before, after) in [(true, false), (false, true), (true, true), (false, false)] {
+            let mut project = Project::new("one\ntwo\n");
+            project.sandbox.prompt("s", "add a line");
+            project.sandbox.agent_writes("s", "a.txt", "one\nby the agent\ntwo\n");
+            project.sandbox.turn_end("s");
+            if before {
+                project.look();
+                project.git("commit -qam agent");
+            }
+            by(&mut project, who, "mv a.txt b.txt");
+            if after {
+                project.look();
+                project.git("commit -qam renamed");
+            }
+            let expected = [("one", ADA), ("by the agent", "s"), ("two", ADA)];
+            project.expect_in("b.txt", &expected);
+        }
+    }
+}
+
+#[test]
+fn your_line_that_no_scan_has_seen_stays_yours_when_a_command_rewrites_the_file() {
+    for committed_by in [None, Some("you"), Some("s")] {
+        let mut project = Project::new("one\ntwo\n");
+        project.sandbox.prompt("s", "replace");
+        project.sandbox.agent_writes("s", "a.txt", "one\nby the agent\ntwo\n");
+        project.sandbox.milliseconds_pass(60_000);
+        project.sandbox.write("a.txt", "one\nby the agent\nmine\ntwo\n");
+        project.sandbox.milliseconds_pass(60_000);
+        project.sandbox.agent_runs("s", "sed -i s/two/2nd/ a.txt", |sandbox| {
+            let text = sandbox.read("a.txt").replace("two", "2nd");
+            sandbox.write("a.txt", text);
+        });
+        match committed_by {
+            Some(who) => by(&mut project, who, "commit -qam all"),
+            None => {}
+        }
+        let expected = [("one", ADA), ("by the agent", "s"), ("mine", "you"), ("2nd", "s")];
+        project.expect(&expected);
+    }
+}
+
+#[test]
+fn who_rewrites_a_committed_line_is_its_author() {
+    let mut project = Project::new("one\ntwo\n");
+    project.sandbox.prompt("s", "add lines");
+    project.sandbox.agent_writes("s", "a.txt", "one\nagent 1\nagent 2\ntwo\n");
+    project.sandbox.turn_end("s");
+    project.look();
+    project.git("commit -qam agent");
+    project.sandbox.milliseconds_pass(60_000);
+    project.sandbox.write("a.txt", "one\nagent 1, rewritten by you\nagent 2\ntwo\n");
+    project.look();
+    let expected =
+        [("one", ADA), ("agent 1, rewritten by you", "you"), ("agent 2", "s"), ("two", ADA)];
+    project.expect(&expected);
+    // An amendment by you, with a line of yours, makes nothing else yours.
+    project.sandbox.write("a.txt", "one\nagent 1, rewritten by you\nagent 2\ntwo\namended\n");
+    project.look();
+    project.your_git("commit -qa --amend --no-edit");
+    let mut amended = expected.to_vec();
+    amended.push(("amended", "you"));
+    project.expect(&amended);
+    project.your_git("reset -q --soft HEAD~1");
+    project.your_git("commit -qm squashed");
+    project.expect(&amended);
+}
+
+#[test]
+fn commits_that_no_git_command_was_seen_to_make_change_no_authors() {
+    let mut project = Project::new("one\ntwo\n");
+    project.sandbox.prompt("s", "add a line");
+    project.sandbox.agent_writes("s", "a.txt", "one\nby the agent\ntwo\n");
+    project.sandbox.turn_end("s");
+    project.sandbox.milliseconds_pass(60_000);
+    project.sandbox.write("a.txt", "one\nby the agent\ntwo\nmine\n");
+    let expected = [("one", ADA), ("by the agent", "s"), ("two", ADA), ("mine", "you")];
+    // As a library writes a commit: objects, then the reference. No hook, no index, no `git commit`.
+    let root = project.sandbox.root();
+    let git = |line: &str| git_as(&root, "carol", None, line);
+    let blob = git("hash-object -w a.txt");
+    std::fs::write(root.join(".git/tree"), format!("100644 blob {blob}\ta.txt\n")).unwrap();
+    let tree = std::process::Command::new("git")
+        .args(["mktree"])
+        .current_dir(&root)
+        .stdin(std::fs::File::open(root.join(".git/tree")).unwrap())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let commit = git(&format!("commit-tree {} -p HEAD -m library", tree.trim()));
+    git(&format!("update-ref refs/heads/main {commit}"));
+    project.expect(&expected);
+}
+
+#[test]
+fn your_commit_in_another_repository_is_not_the_agents() {
+    let mut project = Project::new("one\n");
+    let inner = project.sandbox.at("inner");
+    project.sandbox.write("inner/a.txt", "inside\n");
+    git_as(&inner, "x", None, "init");
+    git_as(&inner, "x", None, "add -A");
+    git_as(&inner, "dora", Some(LONG_AGO), "commit -qm inner");
+    project.sandbox.write("inner/a.txt", "inside\nmine, before the command\n");
+    project.sandbox.prompt("s", "run the tests");
+    project.sandbox.milliseconds_pass(60_000);
+    project.sandbox.agent_runs("s", "npm test", |_| {
+        git_as(&inner, "you", None, "commit -qam mine");
+    });
+    let expected = [("inside", "commit of dora"), ("mine, before the command", "commit of you")];
+    project.expect_in("inner/a.txt", &expected);
+    // What you write there between the commands is yours, whenever it is committed.
+    project.sandbox.milliseconds_pass(60_000);
+    project.sandbox.write("inner/a.txt", "inside\nmine, before the command\nmine, between\n");
+    project.sandbox.milliseconds_pass(60_000);
+    project.sandbox.agent_runs("s", "npm test", |_| {
+        git_as(&inner, "you", None, "commit -qam mine");
+    });
+    let expected = [expected[0], expected[1], ("mine, between", "you")];
+    project.expect_in("inner/a.txt", &expected);
 }

@@ -1,9 +1,14 @@
 //! Random histories of files whose lines are all different, beside a plain list of who wrote which line.
+//!
+//! The list asks nothing of Takeback: a line's author is whoever first wrote its text.
+
+mod with_git;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use takeback_core::look_around;
 use takeback_core::rewind::{RewindRequest, Target};
+use takeback_core::{CallReport, Outcome, look_around};
 use takeback_store::PointId;
 use takeback_testkit::Sandbox;
 
@@ -15,11 +20,19 @@ const STEPS: usize = 25;
 
 #[test]
 fn blame_agrees_with_a_plain_list_of_who_wrote_which_line() {
-    let runs = std::env::var("TAKEBACK_TEST_RUNS").ok().and_then(|runs| runs.parse().ok());
-    let seed = std::env::var("TAKEBACK_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    match seed {
+    for_each_seed(RUNS, run);
+}
+
+/// Runs with one seed, or with as many as the environment says.
+fn for_each_seed(most: u64, run: fn(u64)) {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    match number("TAKEBACK_TEST_SEED") {
         Some(seed) => run(seed),
-        None => (0..runs.unwrap_or(RUNS)).for_each(run),
+        None => {
+            let first = number("TAKEBACK_TEST_FIRST_SEED").unwrap_or(0);
+            let runs = number("TAKEBACK_TEST_RUNS").unwrap_or(most);
+            (first..first + runs).for_each(run);
+        }
     }
 }
 
@@ -33,9 +46,21 @@ struct Model {
     /// Every state that a file has had.
     seen: BTreeMap<&'static str, Vec<String>>,
     points: Vec<PointId>,
+    /// Whether files are dated, which shows that a formatter ran right after an edit.
+    has_dates: bool,
 }
 
+/// New contents of some files; `None`: it is deleted.
+type Edits = Vec<(&'static str, Option<Vec<String>>)>;
+/// The lines of each file that exists.
+type Files = BTreeMap<&'static str, Vec<String>>;
+
 impl Model {
+    fn new(seed: u64, has_dates: bool) -> Self {
+        let (wrote, seen) = (BTreeMap::new(), BTreeMap::new());
+        Self { random: seed, wrote, seen, points: Vec::new(), has_dates }
+    }
+
     fn below(&mut self, n: usize) -> usize {
         // SplitMix64.
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -52,11 +77,7 @@ impl Model {
     }
 
     /// New contents of one or two files.
-    fn edit(
-        &mut self,
-        author: &'static str,
-        files: &BTreeMap<&'static str, Vec<String>>,
-    ) -> Vec<(&'static str, Option<Vec<String>>)> {
+    fn edit(&mut self, author: &'static str, files: &Files) -> Edits {
         let name = NAMES[self.below(NAMES.len())];
         let other = NAMES[self.below(NAMES.len())];
         let Some(mut lines) = files.get(name).cloned() else {
@@ -89,14 +110,15 @@ impl Model {
             6 if other != name && !files.contains_key(other) => {
                 return vec![(name, None), (other, Some(lines))];
             }
-            7 if other != name => {
+            // The log does not see what bob moves to another file.
+            7 if other != name && AUTHORS.contains(&author) => {
                 let moved: Vec<String> = lines.drain(at..end).collect();
                 let mut others = files.get(other).cloned().unwrap_or_default();
                 let to = self.below(others.len() + 1);
                 others.splice(to..to, moved);
                 return vec![(name, Some(lines)), (other, Some(others))];
             }
-            8 => {
+            8 if self.seen.contains_key(name) => {
                 let choice = self.below(self.seen[name].len());
                 let state = &self.seen[name][choice];
                 return vec![(name, Some(state.lines().map(str::to_owned).collect()))];
@@ -105,70 +127,119 @@ impl Model {
         }
         vec![(name, Some(lines))]
     }
+
+    /// What a formatter makes of the files that were edited: everything is indented anew, and a line or two
+    /// rewritten.
+    fn format(&mut self, author: &'static str, edits: &Edits) -> Edits {
+        let mut formatted = Vec::new();
+        for (name, lines) in edits {
+            let Some(mut lines) = lines.clone() else { continue };
+            let indent = "  ".repeat(self.below(5));
+            lines.iter_mut().for_each(|line| *line = format!("{indent}{}", line.trim_start()));
+            let rewritten = self.below(lines.len() + 1);
+            if let Some(line) = lines.get_mut(rewritten) {
+                *line = self.new_line(author);
+            }
+            formatted.push((*name, Some(lines)));
+        }
+        formatted
+    }
+
+    /// A session edits files by name. A formatter may run, in the call or after it.
+    fn agent_edits(&mut self, session: &'static str, edits: &Edits, sandbox: &mut Sandbox) {
+        let paths: Vec<&str> = edits.iter().map(|(name, _)| *name).collect();
+        let call = sandbox.before_edit(session, &paths);
+        write(&sandbox.root(), edits);
+        let is_formatted = self.below(3) == 0;
+        let formatted = if is_formatted { self.format(session, edits) } else { Vec::new() };
+        if !self.has_dates {
+            write(&sandbox.root(), &formatted);
+            sandbox.after(session, &call);
+        } else {
+            let report = CallReport { formatter: is_formatted, ..CallReport::default() };
+            sandbox.after_with(session, &call, Outcome::Done, report);
+            write(&sandbox.root(), &formatted);
+        }
+        if is_formatted {
+            // The session's next event ends the formatter's time.
+            sandbox.turn_end(session);
+        }
+    }
+
+    /// Rewinds to some point, or undoes the last rewind.
+    fn rewind(&mut self, sandbox: &mut Sandbox, is_to_point: bool) {
+        if is_to_point && !self.points.is_empty() {
+            let choice = self.below(self.points.len());
+            sandbox.rewind_to(self.points[choice]);
+        } else {
+            let undo = RewindRequest::new(Target::Undo);
+            // Nothing may be there to undo.
+            drop(sandbox.rewind(&undo));
+        }
+    }
+
+    /// The states of files come back later.
+    fn remember(&mut self, files: &Files) {
+        for (name, lines) in files {
+            self.seen.entry(name).or_default().push(lines.join("\n"));
+        }
+    }
 }
 
-fn files(sandbox: &Sandbox) -> BTreeMap<&'static str, Vec<String>> {
-    let there = NAMES.into_iter().filter(|name| sandbox.exists(name));
-    there.map(|name| (name, sandbox.read(name).lines().map(str::to_owned).collect())).collect()
+fn files(root: &Path) -> Files {
+    let text = |name: &&'static str| std::fs::read_to_string(root.join(name)).ok();
+    let there = NAMES.into_iter().filter_map(|name| Some((name, text(&name)?)));
+    there.map(|(name, text)| (name, text.lines().map(str::to_owned).collect())).collect()
 }
 
-fn write(sandbox: &Sandbox, edits: &[(&'static str, Option<Vec<String>>)]) {
+fn write(root: &Path, edits: &Edits) {
     for (name, lines) in edits {
+        let path = root.join(name);
         match lines {
             Some(lines) => {
                 let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-                sandbox.write(name, text);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
             }
-            None if sandbox.exists(name) => sandbox.remove(name),
-            None => {}
+            // It may not be there.
+            None => drop(std::fs::remove_file(path)),
         }
     }
 }
 
 fn run(seed: u64) {
-    let mut model =
-        Model { random: seed, wrote: BTreeMap::new(), seen: BTreeMap::new(), points: Vec::new() };
+    let mut model = Model::new(seed, false);
     let mut sandbox = Sandbox::in_memory();
     for session in &AUTHORS[1..] {
         sandbox.prompt(session, "begin");
     }
     for step in 0..STEPS {
         let author = AUTHORS[model.below(AUTHORS.len())];
-        let present = files(&sandbox);
+        let present = files(&sandbox.root());
         let choice = model.below(12);
         match (author, choice) {
-            (_, 0) if !model.points.is_empty() => {
-                let choice = model.below(model.points.len());
-                sandbox.rewind_to(model.points[choice]);
-            }
-            (_, 1) => {
-                let undo = RewindRequest::new(Target::Undo);
-                // Nothing may be there to undo.
-                drop(sandbox.rewind(&undo));
-            }
+            (_, 0 | 1) => model.rewind(&mut sandbox, choice == 0),
             ("you", _) => {
                 let edits = model.edit(author, &present);
-                write(&sandbox, &edits);
+                write(&sandbox.root(), &edits);
             }
             (session, 2 | 3) => {
                 model.points.push(sandbox.prompt(session, "go on"));
             }
             (session, 4 | 5) => {
                 let edits = model.edit(session, &present);
-                sandbox.agent_runs(session, "edit", |sandbox| write(sandbox, &edits));
+                let edit = |sandbox: &Sandbox| write(&sandbox.root(), &edits);
+                sandbox.agent_runs(session, "edit", edit);
             }
             (session, _) => {
                 let edits = model.edit(session, &present);
-                let paths: Vec<&str> = edits.iter().map(|(name, _)| *name).collect();
-                let call = sandbox.before_edit(session, &paths);
-                write(&sandbox, &edits);
-                sandbox.after(session, &call);
+                model.agent_edits(session, &edits, &mut sandbox);
             }
         }
         look_around(&mut sandbox.workspace).unwrap();
-        for (name, lines) in files(&sandbox) {
-            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-            model.seen.entry(name).or_default().push(text);
+        let present = files(&sandbox.root());
+        model.remember(&present);
+        for (name, lines) in present {
             let found = authors(&mut sandbox, name);
             assert_eq!(found.len(), lines.len(), "seed {seed}, step {step}: {name}");
             for (line, author) in found.iter().filter(|(line, _)| line != "}") {

@@ -11,7 +11,7 @@ use takeback_store::{GitState, PointId, SessionId};
 use takeback_testkit::Sandbox;
 
 use super::follow_up;
-use crate::blame::git::git_as;
+use crate::blame::project::git_as;
 
 struct Project {
     sandbox: Sandbox,
