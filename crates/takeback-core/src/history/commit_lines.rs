@@ -216,7 +216,7 @@ impl Question<'_> {
             if let Some(commit) = self.repository.commit(&head)?
                 && let Some(text) = self.text_in(&commit)?
             {
-                return Ok(self.pair_with(&commit, &text, |_| true)?.unwrap_or_default());
+                return Ok(self.pair_with(&commit, &text, |_| true)?);
             }
         }
         Ok(Vec::new())
@@ -267,7 +267,10 @@ impl Question<'_> {
         for (version, text) in compared.into_iter().zip(texts) {
             let Some(text) = text else { continue };
             let open = |at| !answer.contains_key(&at);
-            let Some(pairs) = self.pair_with(&version.commit.id, &text, open)? else { continue };
+            if !self.shares_words_with(&text, open) {
+                continue;
+            }
+            let pairs = self.pair_with(&version.commit.id, &text, open)?;
             let older = pairs.into_iter().filter(|(_, line)| line.commit.committed_at < second);
             answer.extend(older.collect::<Vec<_>>());
         }
@@ -303,21 +306,25 @@ impl Question<'_> {
         Ok(self.repository.contents(&[name])?.pop().flatten())
     }
 
-    /// Pairs the lines that are asked about with those of a commit. `None`: it has none of them, and git
-    /// was not asked for its blame.
+    /// Whether a text has one of the lines that are asked about, and that line can be recognised. Braces
+    /// alone prove nothing.
+    fn shares_words_with(&self, text: &[u8], is_open: impl Fn(usize) -> bool) -> bool {
+        let known: HashSet<&[u8]> =
+            split_lines(text).map(<[u8]>::trim_ascii).filter(|line| has_words(line)).collect();
+        let own: Vec<&[u8]> = split_lines(self.text).map(<[u8]>::trim_ascii).collect();
+        let is_known = |number: usize| own.get(number).is_some_and(|line| known.contains(line));
+        self.lines.iter().any(|(at, number)| is_open(*at) && is_known(*number))
+    }
+
+    /// Pairs the lines that are asked about with those of a commit.
     fn pair_with(
         &self,
         commit: &str,
         text: &[u8],
         is_open: impl Fn(usize) -> bool,
-    ) -> Result<Option<Answer>, GitError> {
+    ) -> Result<Answer, GitError> {
         let old: Vec<&[u8]> = split_lines(text).map(<[u8]>::trim_ascii).collect();
         let new: Vec<&[u8]> = split_lines(self.text).map(<[u8]>::trim_ascii).collect();
-        let known: HashSet<&[u8]> = old.iter().copied().filter(|line| has_words(line)).collect();
-        let is_known = |number: usize| new.get(number).is_some_and(|line| known.contains(line));
-        if !self.lines.iter().any(|(at, number)| is_open(*at) && is_known(*number)) {
-            return Ok(None);
-        }
         let mut old_of: Vec<Option<usize>> = vec![None; new.len()];
         let mut at = (0, 0);
         let end = (old.len(), new.len());
@@ -336,12 +343,12 @@ impl Question<'_> {
             .filter(|(at, _)| is_open(*at))
             .filter_map(|(at, number)| Some((*at, (*old_of.get(*number)?)?)))
             .collect();
-        if !paired.iter().any(|(_, number)| has_words(old[*number])) {
-            return Ok(None);
+        if paired.is_empty() {
+            return Ok(Vec::new());
         }
         let lines = self.repository.blame(commit, self.path)?;
         let answer = paired.into_iter();
-        Ok(Some(answer.filter_map(|(at, number)| Some((at, lines.get(number)?.clone()))).collect()))
+        Ok(answer.filter_map(|(at, number)| Some((at, lines.get(number)?.clone()))).collect())
     }
 }
 

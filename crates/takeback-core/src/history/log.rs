@@ -515,7 +515,8 @@ impl Prompts {
     }
 }
 
-/// Whether some file has the text more or less often after the changes than before.
+/// Whether some file has the text more or less often after the changes than before. In a file that was only
+/// renamed it did not change.
 fn has_text_changed(
     changes: &[Change],
     text: &[u8],
@@ -528,7 +529,19 @@ fn has_text_changed(
             Text::Binary | Text::TooLarge | Text::Damaged => Ok(None),
         }
     };
-    for diff in between(&by_path(changes.to_vec()), None) {
+    let diffs = between(&by_path(changes.to_vec()), None);
+    let digests = |of: fn(&FileDiff) -> (&Entry, &Entry)| -> HashSet<_> {
+        let only = diffs.iter().map(of).filter(|(_, other)| **other == Entry::Absent);
+        only.filter_map(|(entry, _)| entry.digest()).collect()
+    };
+    let (gone, new) =
+        (digests(|diff| (&diff.before, &diff.after)), digests(|diff| (&diff.after, &diff.before)));
+    let is_renamed = |diff: &FileDiff| match (&diff.before, &diff.after) {
+        (before, Entry::Absent) => before.digest().is_some_and(|digest| new.contains(&digest)),
+        (Entry::Absent, after) => after.digest().is_some_and(|digest| gone.contains(&digest)),
+        _ => false,
+    };
+    for diff in diffs.iter().filter(|diff| !is_renamed(diff)) {
         if let (Some(before), Some(after)) = (count(&diff.before)?, count(&diff.after)?)
             && before != after
         {

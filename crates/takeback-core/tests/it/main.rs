@@ -25,6 +25,7 @@ mod inbox;
 mod index;
 mod own_rules;
 mod point_names;
+mod questions;
 mod progress;
 mod question_looks;
 mod recording;

@@ -428,3 +428,11 @@ fn your_commit_in_another_repository_is_not_the_agents() {
     let expected = [expected[0], expected[1], ("mine, between", "you")];
     project.expect_in("inner/a.txt", &expected);
 }
+
+#[test]
+fn a_line_without_words_has_the_commit_that_its_file_was_in() {
+    let mut project = Project::new("one {\n}\n");
+    project.sandbox.prompt("s", "rewrite");
+    project.sandbox.agent_writes("s", "a.txt", "two {\n}\n");
+    project.expect(&[("two {", "s"), ("}", ADA)]);
+}
