@@ -11,6 +11,8 @@ mod agent;
 pub(crate) mod examples;
 pub(crate) mod groups;
 #[cfg(test)]
+mod doc_examples;
+#[cfg(test)]
 mod hints;
 mod point;
 mod state;

@@ -101,10 +101,10 @@ pub(crate) fn search(
     let store = &*workspace.store;
     let points = store.points()?;
     let (good, bad) = ends(store, &points, request.args)?;
-    let mut positions = vec![Position { seq: good.seq, point: Some(&good) }];
+    let mut positions = vec![Position { seq: good.seq, point: Some(&good), is_now: false }];
     for point in points.iter().filter(|point| PointFilter::WithoutSafety.includes(point)) {
         if point.seq > good.seq && point.seq < bad.seq {
-            positions.push(Position { seq: point.seq, point: Some(point) });
+            positions.push(Position { seq: point.seq, point: Some(point), is_now: false });
         }
     }
     positions.dedup_by_key(|position| position.seq);
@@ -133,7 +133,7 @@ pub(crate) fn search(
     // The ends are known already, so one step needs no test.
     let mut bisection = Bisection::new(steps.len() + 1);
     while let Some(at) = bisection.next() {
-        let position = Position { seq: steps[at - 1].end, point: None };
+        let position = Position { seq: steps[at - 1].end, point: None, is_now: false };
         let verdict = scratch.test(store, &position, Some(bisection.tests_left()))?;
         bisection.note(at, verdict);
     }
@@ -161,9 +161,9 @@ fn ends<'a>(
     let bad = match &args.bad {
         Some(name) => {
             let point = find(points, name)?;
-            Position { seq: point.seq, point: Some(point) }
+            Position { seq: point.seq, point: Some(point), is_now: false }
         }
-        None => Position { seq: store.head()?.seq, point: None },
+        None => Position { seq: store.head()?.seq, point: None, is_now: true },
     };
     if good.seq >= bad.seq {
         return Err(CommandError::new(Kind::Usage, "nothing changed between the two points")

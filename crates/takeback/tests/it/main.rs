@@ -30,6 +30,7 @@ mod pager;
 mod patch;
 mod pty;
 mod purge;
+mod questions;
 mod record;
 mod reference;
 mod retention;

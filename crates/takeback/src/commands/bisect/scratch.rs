@@ -26,6 +26,8 @@ pub(super) struct Position<'a> {
     pub(super) seq: Seq,
     /// The point that is there.
     pub(super) point: Option<&'a Point>,
+    /// Whether it is the end of the log.
+    pub(super) is_now: bool,
 }
 
 impl Position<'_> {
@@ -36,7 +38,8 @@ impl Position<'_> {
                 let title = label.unwrap_or_else(|| plain(&described(point)));
                 format!("{} {title}", &point.id.to_string()[..8])
             }
-            None => format!("change {}", self.seq.0),
+            None if self.is_now => "now".to_owned(),
+            None => format!("after change {}", self.seq.0),
         }
     }
 }
