@@ -2,7 +2,7 @@
 
 use takeback_core::history::{LineOrigin, blame, path_history, stats};
 use takeback_core::{look_around, look_around_if_changed};
-use takeback_store::{Author, Change, Log as _, Seq, WorkPath};
+use takeback_store::{Author, Change, Seq, WorkPath};
 use takeback_testkit::Sandbox;
 
 fn path(path: &str) -> WorkPath {

@@ -197,7 +197,7 @@ impl Story {
 
     fn log(&self, filter: LogFilter) -> Vec<PointRow> {
         let (rows, points) = (LogRows::Points, PointFilter::WithoutSafety);
-        let query = LogQuery { limit: 100, rows, points, session: None, filter };
+        let query = LogQuery { limit: 100, rows, points, session: None, filter, git_now: None };
         let rows = log(self.store(), &query).unwrap().into_iter();
         rows.filter_map(|row| match row {
             LogRow::Point(row) => Some(*row),
@@ -444,7 +444,7 @@ fn a_renamed_file_is_followed_by_every_question() {
     let text = Some(b"the agent's".to_vec());
     let (rows, points) = (LogRows::Points, PointFilter::WithoutSafety);
     let filter = LogFilter { text, ..LogFilter::default() };
-    let query = LogQuery { limit: 100, rows, points, session: None, filter };
+    let query = LogQuery { limit: 100, rows, points, session: None, filter, git_now: None };
     assert_eq!(log(store, &query).unwrap().len(), 1, "a rename adds no text");
     let new = WorkPath::new("src/new.rs").unwrap();
     let rows = path_history(store, &new, 100).unwrap();

@@ -74,7 +74,8 @@ impl Log for CountingStore {
         fn change(&self, seq: Seq) -> Option<Change>;
         fn changes_beside(&self, change: &Change) -> Vec<Change>;
         fn changes_of(&self, path: &WorkPath) -> Vec<Change>;
-        fn changes_below(&self, folder: &WorkPath) -> Vec<Change>;
+        fn newest_changes_of(&self, path: &WorkPath, before: Seq, most: usize) -> Vec<Change>;
+        fn positions_below(&self, folder: &WorkPath, before: Seq, most: usize) -> Vec<Seq>;
         fn paths_of_call(&self, session: &SessionId, id: &CallId) -> Vec<WorkPath>;
         fn latest_of(&self, paths: &[WorkPath]) -> Vec<Option<Change>>;
         fn latest(&self) -> Vec<(WorkPath, Entry)>;
@@ -83,7 +84,7 @@ impl Log for CountingStore {
         fn points(&self) -> Vec<Point>;
         fn find_points(&self, query: PointQuery<'_>) -> Vec<Point>;
         fn count_points(&self, filter: PointFilter) -> usize;
-        fn count_points_of(&self, session: &SessionId) -> usize;
+        fn count_points_of(&self, session: Option<&SessionId>) -> usize;
         fn sessions(&self) -> Vec<Session>;
         fn session(&self, id: &SessionId) -> Option<Session>;
         fn turns(&self) -> Vec<Turn>;

@@ -45,7 +45,7 @@ fn timeline(points: usize) -> (Sandbox, CountingStore) {
 
 fn rows(store: &CountingStore, limit: usize, filter: LogFilter) -> Vec<PointRow> {
     let (rows, points) = (LogRows::Both, PointFilter::WithoutSafety);
-    let query = LogQuery { limit, rows, points, session: None, filter };
+    let query = LogQuery { limit, rows, points, session: None, filter, git_now: None };
     let rows = log(store, &query).unwrap().into_iter();
     rows.filter_map(|row| match row {
         LogRow::Point(row) => Some(*row),
@@ -98,7 +98,7 @@ const QUESTIONS: &[Question] = &[
     ("show", About::APart, |store| {
         let points = store.points().unwrap();
         let middle = points[points.len() / 2].clone();
-        assert_eq!(PointRow::of(store, middle).unwrap().tally.agent.lines.insertions, 2);
+        assert_eq!(PointRow::of(store, middle, None).unwrap().tally.agent.lines.insertions, 2);
     }),
     ("log of everything", About::Everything, |store| {
         let found = rows(store, usize::MAX, LogFilter::default());
