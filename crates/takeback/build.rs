@@ -7,7 +7,6 @@
     clippy::disallowed_methods,
     reason = "a build script is told everything by its environment"
 )]
-#![expect(clippy::print_stdout, reason = "a build script answers on standard output")]
 
 use std::env;
 use std::fs;
@@ -19,7 +18,7 @@ fn main() {
     println!("cargo:rerun-if-env-changed=SOURCE_DATE_EPOCH");
     let package = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let build = match packaged_commit(&package) {
-        Some(commit) => Some(join(commit, epoch_date())),
+        Some(commit) => Some(join(&commit, epoch_date())),
         None if variable("PROFILE") == "debug" => Some("development build".to_owned()),
         None => checked_out_commit(&package),
     };
@@ -32,8 +31,8 @@ fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }
 
-fn join(commit: String, date: Option<String>) -> String {
-    date.map_or(commit.clone(), |date| format!("{commit} {date}"))
+fn join(commit: &str, date: Option<String>) -> String {
+    date.map_or_else(|| commit.to_owned(), |date| format!("{commit} {date}"))
 }
 
 /// The commit that `cargo package` noted.
@@ -74,7 +73,7 @@ fn checked_out_commit(package: &Path) -> Option<String> {
     let is_modified = git(&top, &status).is_none_or(|changes| !changes.is_empty());
     let commit = short(commit)?;
     let commit = if is_modified { format!("{commit}-modified") } else { commit };
-    Some(join(commit, Some(epoch_date().unwrap_or_else(|| date.to_owned()))))
+    Some(join(&commit, Some(epoch_date().unwrap_or_else(|| date.to_owned()))))
 }
 
 /// A missing path would run the script at every build.

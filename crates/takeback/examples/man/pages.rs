@@ -41,13 +41,27 @@ fn page(command: &Command, names: &[&str]) -> Page {
     let written = man
         .render_title(&mut text)
         .and_then(|()| man.render_name_section(&mut text))
-        .and_then(|()| man.render_synopsis_section(&mut text))
+        .and_then(|()| synopsis(command).to_writer(&mut text))
         .and_then(|()| man.render_description_section(&mut text))
         .and_then(|()| commands(command, names).to_writer(&mut text))
         .and_then(|()| man.render_options_section(&mut text))
         .and_then(|()| end(command, names).to_writer(&mut text));
     written.expect("a vector takes everything");
     Page { name: format!("{title}.1"), text }
+}
+
+/// What `--help` calls the usage.
+fn synopsis(command: &Command) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", ["SYNOPSIS"]);
+    let usage = command.clone().render_usage().to_string();
+    for (at, line) in usage.trim_start_matches("Usage:").lines().enumerate() {
+        if at > 0 {
+            roff.control("br", []);
+        }
+        roff.text([roman(line.trim())]);
+    }
+    roff
 }
 
 /// The commands below this one: the program's in groups.

@@ -29,7 +29,7 @@ fn folder() -> User {
     ]);
     user.succeeds(&["checkpoint", "first"]);
     user.agent_turn("m", "Add discounts", ("Edit", &["src/cart.rs"]), || {
-        user.write("src/cart.rs", "2\n")
+        user.write("src/cart.rs", "2\n");
     });
     user.remove("gone.txt");
     user.succeeds(&["checkpoint", "second"]);
