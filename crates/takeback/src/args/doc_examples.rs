@@ -24,7 +24,10 @@ fn commands(page: &str) -> Vec<String> {
     for (at, part) in page.split("```").enumerate() {
         let is_block = at % 2 == 1;
         if is_block && (part.starts_with("console\n") || part.starts_with("sh\n")) {
-            let lines = part.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line));
+            // With a prompt, the lines without one are output, which may name commands, too.
+            let has_prompt = part.lines().any(|line| line.starts_with("$ "));
+            let prompt = if has_prompt { "$ " } else { "" };
+            let lines = part.lines().filter_map(|line| line.strip_prefix(prompt));
             commands.extend(lines.filter(|line| line.starts_with("takeback ")).map(str::to_owned));
         } else if !is_block {
             let spans = part.split('`').skip(1).step_by(2);

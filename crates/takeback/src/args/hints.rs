@@ -46,6 +46,7 @@ const PRINTED_BY: &[(&str, &str, &[&str])] = &[
     ("takeback/commands/init.rs", "Change to a project's folder", &["init", "uninstall"]),
     // Options of other programs, and of commands that this program starts.
     ("takeback/commands/patch.rs", "diff --git", &[]),
+    ("core/rewind/follow_up/git.rs", " --soft", &[]),
     ("takeback/commands/mcp.rs", "Install it: `cargo install", &[]),
     ("takeback/commands/doctor/cause.rs", "This is expected if it was started", &[]),
     ("takeback/commands/mcp.rs", "--home", &["serve"]),
