@@ -315,7 +315,7 @@ impl LineTracer<'_> {
             let Some(before) = text_of(self.store, &donor.before)? else { continue };
             let is_asked = |line: &&[u8]| lines.contains(line);
             let before: Vec<&[u8]> = split_lines(&before).map(<[u8]>::trim_ascii).collect();
-            if !before.iter().any(|line| is_asked(line)) {
+            if !before.iter().any(is_asked) {
                 continue;
             }
             let after = text_of(self.store, &donor.after)?.unwrap_or_default();

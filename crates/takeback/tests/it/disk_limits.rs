@@ -31,16 +31,16 @@ fn count_points(user: &User) -> usize {
 fn a_store_is_cleaned_up_to_its_limit() {
     let user = User::with(&[("a.txt", "first\n")]);
     make_points(&user, 0, 20);
-    user.set(r#"{"maxStoreBytes": 700000}"#);
+    user.set(r#"{"maxStoreBytes": 708192}"#);
     let status = user.json(&["status"]);
-    assert_eq!(status["maxStoreBytes"], 700_000);
+    assert_eq!(status["maxStoreBytes"], 708_192);
     assert!(status["over"]["presentBytes"].as_u64().expect("a number") > 40_000, "{status}");
     let would = user.json(&["cleanup", "--dry-run"])["points"].as_array().map(Vec::len);
     let done = user.json(&["cleanup"]);
     assert_eq!(done["points"].as_u64(), would.map(|count| count as u64));
     assert_eq!(done.get("over"), None, "{done}");
     let du = user.json(&["du"]);
-    assert!(du["storeBytes"].as_u64().expect("a number") <= 700_000, "{du}");
+    assert!(du["storeBytes"].as_u64().expect("a number") <= 708_192, "{du}");
     assert_eq!((&du["over"], &du["maxHomeBytes"]), (&Value::Null, &Value::from(20_u64 << 30)));
     assert!((3..20).contains(&count_points(&user)));
     user.succeeds(&["verify"]);
