@@ -93,6 +93,8 @@ fn a_long_history_is_read_in_pages() {
     let described = |row: &takeback_core::history::FileRow| row.point.clone().unwrap().description;
     let expected: Vec<String> = (0..150).rev().map(|n| format!("prompt {n}")).collect();
     assert_eq!(all.iter().map(described).collect::<Vec<_>>(), expected);
+    let written: Vec<usize> = all.iter().map(|row| row.changes.len()).collect();
+    assert_eq!(written, [1; 150], "each change is in one row");
     for limit in [1, 20, 31, 32, 33, 97, 149] {
         let rows = path_history(store, &path("a.txt"), limit).unwrap();
         assert_eq!(rows.iter().map(described).collect::<Vec<_>>(), expected[..limit]);
