@@ -218,33 +218,34 @@ pub(crate) enum Command {
     /// Show what changed since a point, or between two
     ///
     /// With --by, other authors' changes are taken out, so the patch applies to the first point. Where
-    /// authors changed the same lines that is not possible, and each of the author's changes is shown by
-    /// itself.
+    /// authors changed the same lines this is impossible: the author's changes are then shown one by one,
+    /// and the patch may not apply.
     Diff(DiffArgs),
     /// Show who wrote each line of a file: you, or which prompt
     ///
     /// A line keeps its author when it is moved or indented, when the file is renamed, and through commits,
-    /// rebases and stashes. Lines that the log does not know have the commit that git names, or what notes
-    /// and traces of other tools say. A question mark marks lines that were written while a command ran.
+    /// rebases and stashes. For lines older than the log, blame shows git's commit, or what other tools noted
+    /// about them. A question mark marks lines that were written while a command ran and may be someone
+    /// else's.
     Blame(BlameArgs),
-    /// Show why a line is there: its prompt, call and change
+    /// Show why a line exists: its prompt, call and change
     Why(WhyArgs),
     /// List the points after which a file changed, across renames
     History(HistoryArgs),
     /// Print a file as it was at a point
     Cat(CatArgs),
-    /// Show who wrote how much, and what is left of it
+    /// Count what you and each agent wrote, and what is left of it
     Stats(StatsArgs),
     /// Find the prompt and the tool call after which a command fails
     ///
-    /// Runs the command in a scratch copy of the recorded files at one point after the other, never in your
-    /// folder. Build output and .git are not in the copy.
+    /// Runs the command in a scratch copy of the recorded files, never in your folder. A binary search picks
+    /// the points to try. Build output and .git are not in the copy.
     Bisect(BisectArgs),
     /// Take back what an agent did since a point
     Rewind(RewindArgs),
     /// Take back the last rewind
     Undo(UndoArgs),
-    /// Take back the last undo
+    /// Redo the last undone rewind
     Redo(UndoArgs),
     /// Label a point, or remove its label
     Label(LabelArgs),

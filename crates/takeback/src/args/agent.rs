@@ -103,13 +103,13 @@ pub(crate) struct InitArgs {
     #[arg(
         long = "agent",
         value_name = "NAME",
-        help = format!("Only this agent ({}); may be repeated [default: all installed agents]", agent_names())
+        help = format!("Only this agent ({}) (can be repeated) [default: all installed agents]", agent_names())
     )]
     pub(crate) agents: Vec<String>,
     /// Which settings to change
     #[arg(long, value_name = "SCOPE", default_value = "user")]
     pub(crate) scope: ScopeName,
-    /// Show what would be changed, and change nothing
+    /// Show what would happen without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask for confirmation

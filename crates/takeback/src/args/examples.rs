@@ -130,7 +130,7 @@ const EXAMPLES: &[Examples] = &[
             ("takeback undo --dry-run", "See what that would do"),
         ],
     ),
-    ("redo", &[("takeback redo", "Take back the last undo")]),
+    ("redo", &[("takeback redo", "Redo the last undone rewind")]),
     (
         "label",
         &[

@@ -12,7 +12,7 @@ pub(crate) struct CheckpointArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LogArgs {
-    /// Only points after which this path, or something below it, changed; or a glob
+    /// Only points after which this path changed: a file, a folder, or a glob
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
     /// Show at most N
@@ -27,25 +27,25 @@ pub(crate) struct LogArgs {
     /// Show only operations: rewinds, undos and redos
     #[arg(long, conflicts_with_all = ["session", "all", "by", "tool"])]
     pub(crate) ops: bool,
-    /// Only points after which AUTHOR changed something: you, agent, an agent's name or a session
+    /// Only points after which AUTHOR changed something: "you", "agent" (any), an agent's name, or a session
     #[arg(long, value_name = "AUTHOR")]
     pub(crate) by: Option<String>,
-    /// Only what is not older than TIME (10m, 2h, 14:00, 2026-11-19)
+    /// Only points made at or after TIME (10m, 2h, 14:00, 2026-11-19)
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Only what is not newer than TIME
+    /// Only points made at or before TIME
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
     /// Only points with this text in the prompt or label
     #[arg(long, value_name = "TEXT")]
     pub(crate) grep: Option<String>,
-    /// Only points after which a file got or lost this text
+    /// Only points after which this text appeared in or disappeared from a file
     #[arg(short = 'S', value_name = "TEXT")]
     pub(crate) text: Option<String>,
     /// Only points after which this tool changed something
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Draw a line for each session
+    /// Draw sessions as lines, side by side
     #[arg(long)]
     pub(crate) graph: bool,
     /// Show what changed after each point as a diff
@@ -54,7 +54,7 @@ pub(crate) struct LogArgs {
     /// Show the files that changed after each point
     #[arg(long, conflicts_with_all = ["patch", "format", "graph"])]
     pub(crate) stat: bool,
-    /// Print each row like this, with fields of the JSON in braces: '{id} {byAuthor.agent.insertions}'
+    /// Print each row with this template; {field} is a field of the JSON: '{id} {byAuthor.agent.insertions}'
     #[arg(long, value_name = "TEMPLATE", conflicts_with = "graph")]
     pub(crate) format: Option<String>,
 }
@@ -96,7 +96,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct HistoryArgs {
-    /// The file, also one that was deleted
+    /// The file; it may have been deleted
     pub(crate) path: String,
     /// Show at most N
     #[arg(short = 'n', long, value_name = "N", default_value_t = LogArgs::LIMIT)]
@@ -114,7 +114,7 @@ pub(crate) struct BlameArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct WhyArgs {
-    /// The file and the line's number, with a colon between: src/main.rs:12
+    /// A file and a line number: src/main.rs:12
     #[arg(value_name = "PATH:LINE")]
     pub(crate) line: String,
 }
@@ -127,7 +127,8 @@ pub(crate) struct BisectArgs {
     /// A point at which COMMAND fails [default: the current files]
     #[arg(long, value_name = "POINT")]
     pub(crate) bad: Option<String>,
-    /// Copy PATH, which is not recorded, into the scratch folder first (node_modules); may be repeated
+    /// Copy PATH into the scratch folder first, for files that are not recorded such as node_modules (can
+    /// be repeated)
     #[arg(long, value_name = "PATH")]
     pub(crate) with: Vec<PathBuf>,
     /// The command: exit code 0 is good, 125 skips, any other is bad
@@ -137,7 +138,7 @@ pub(crate) struct BisectArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CatArgs {
-    /// The point and the path, with a colon between: @~2:src/main.rs
+    /// A point and a path: @~2:src/main.rs
     #[arg(value_name = "POINT:PATH")]
     pub(crate) file: String,
 }
@@ -154,12 +155,12 @@ pub(crate) struct StatsArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DiffArgs {
-    /// From this point; POINT! is what the turn of the point changed
+    /// The older point; POINT! shows what that point's turn changed
     #[arg(default_value = "@")]
     pub(crate) from: String,
-    /// To this point [default: the current files]
+    /// The newer point [default: the current files]
     pub(crate) to: Option<String>,
-    /// Only this path and everything below it, or a glob; may be repeated
+    /// Only this path and everything below it, or a glob (can be repeated)
     #[arg(long = "path", value_name = "PATH")]
     pub(crate) paths: Vec<String>,
     /// Show only how many lines changed
@@ -178,10 +179,10 @@ pub(crate) struct RewindArgs {
     /// Take back everything since the point, including your own and others' changes
     #[arg(long, conflicts_with_all = ["session", "all_agents", "ambiguous"])]
     pub(crate) exact: bool,
-    /// Only this path and everything below it, or a glob; may be repeated
+    /// Only this path and everything below it, or a glob (can be repeated)
     #[arg(long = "path", value_name = "PATH")]
     pub(crate) paths: Vec<String>,
-    /// Take back only what this session did; may be repeated
+    /// Take back only what this session did (can be repeated)
     #[arg(long, value_name = "SESSION", conflicts_with = "all_agents")]
     pub(crate) session: Vec<String>,
     /// Take back what any agent did
@@ -190,10 +191,10 @@ pub(crate) struct RewindArgs {
     /// What to do with a file whose author is unclear
     #[arg(long, value_name = "POLICY", default_value = "leave")]
     pub(crate) ambiguous: Ambiguous,
-    /// The agent changed this path or glob: take it back, and remember that; may be repeated
+    /// The agent changed this path or glob: take it back, and remember that (can be repeated)
     #[arg(long, value_name = "PATH", conflicts_with = "exact")]
     pub(crate) take: Vec<String>,
-    /// I changed this path or glob: keep it, and remember that; may be repeated
+    /// I changed this path or glob: keep it, and remember that (can be repeated)
     #[arg(long, value_name = "PATH", conflicts_with = "exact")]
     pub(crate) mine: Vec<String>,
     #[command(flatten)]
@@ -211,13 +212,13 @@ pub(crate) struct UndoArgs {
 
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct ApplyArgs {
-    /// Overwrite PATH even though its current contents could not be saved; may be repeated
+    /// Overwrite PATH even though its current contents could not be saved (can be repeated)
     #[arg(long, value_name = "PATH")]
     pub(crate) discard: Vec<PathBuf>,
     /// Also restore files outside the workspace that the agent edited
     #[arg(long)]
     pub(crate) outside: bool,
-    /// Show what would be done, and change nothing
+    /// Show what would happen without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Also show how the files would change

@@ -31,7 +31,7 @@ pub(crate) enum StateCommand {
     Delete(StateDeleteArgs),
     /// Write an execution with all its checkpoints and effects as one JSON document
     Export(StateExportArgs),
-    /// Note a side effect that cannot be taken back, before and after it happens
+    /// Record a side effect that cannot be taken back: once before it happens, once after
     ///
     /// Standard input: the intended effect as JSON; with --receipt, its result. If the effect was noted
     /// before, prints what is known about it.
@@ -138,7 +138,7 @@ pub(crate) struct StateDeleteArgs {
     /// A checkpoint: ckpt-EXECUTION-STEP (.aN for its Nth attempt), or an execution
     #[arg(value_name = "ID|EXECUTION")]
     pub(crate) name: String,
-    /// Show what would be deleted, and change nothing
+    /// Show what would happen without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask for confirmation

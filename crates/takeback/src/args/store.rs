@@ -20,7 +20,7 @@ pub(crate) struct ForgetArgs {
     /// The folder, even if it no longer exists [default: the current workspace]
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// Show what would be deleted, and change nothing
+    /// Show what would happen without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask for confirmation
@@ -33,7 +33,7 @@ pub(crate) struct PurgeArgs {
     /// The file or folder, even if it no longer exists
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
-    /// Show what would be removed, and change nothing
+    /// Show what would happen without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask for confirmation
@@ -47,7 +47,7 @@ pub(crate) struct RelocateArgs {
     pub(crate) old: PathBuf,
     /// Where it is now [default: the current folder]
     pub(crate) new: Option<PathBuf>,
-    /// Show what would be done, and change nothing
+    /// Show what would happen without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -179,7 +179,7 @@ pub(crate) struct ImportArgs {
     /// Refuse a file whose unpacked contents are larger than this
     #[arg(long, value_name = "BYTES", default_value_t = BundleLimits::CONTENTS)]
     pub(crate) max_size: u64,
-    /// Show what would be added, and change nothing
+    /// Show what would happen without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -230,7 +230,7 @@ pub(crate) struct DeleteArgs {
     /// The session's id, a prefix of it, or its name in `takeback sessions`
     #[arg(value_name = "ID")]
     pub(crate) session: String,
-    /// Show what would be deleted, and change nothing
+    /// Show what would happen without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask for confirmation
@@ -240,7 +240,7 @@ pub(crate) struct DeleteArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CleanupArgs {
-    /// Show what would be removed, and change nothing
+    /// Show what would happen without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Continue even if the clock seems to have jumped or gone back
