@@ -341,9 +341,8 @@ fn your_line_that_no_scan_has_seen_stays_yours_when_a_command_rewrites_the_file(
             let text = sandbox.read("a.txt").replace("two", "2nd");
             sandbox.write("a.txt", text);
         });
-        match committed_by {
-            Some(who) => by(&mut project, who, "commit -qam all"),
-            None => {}
+        if let Some(who) = committed_by {
+            by(&mut project, who, "commit -qam all");
         }
         let expected = [("one", ADA), ("by the agent", "s"), ("mine", "you"), ("2nd", "s")];
         project.expect(&expected);

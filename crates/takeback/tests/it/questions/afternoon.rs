@@ -125,7 +125,7 @@ fn three_questions_about_an_afternoon_take_one_command_each() {
             *left.entry(writer).or_default() += 1;
             match writer {
                 None => {
-                    assert_eq!((&line["author"], &line["prompt"]), (&json!("you"), &Value::Null))
+                    assert_eq!((&line["author"], &line["prompt"]), (&json!("you"), &Value::Null));
                 }
                 Some(prompt) => {
                     assert_eq!(line["author"], "agent", "{text}");
