@@ -422,7 +422,9 @@ mod tests {
             "mergedFiles": note("m"), "keptFiles": note("k"), "firstSeen": [], "conflicts": note("c"),
             "ambiguous": note("u"), "notCaptured": note("n"), "evidence": [], "notes": [],
             "errors": [{"filePath": "e", "error": "full"}],
-            "windows": [{"session": "s", "call": "c", "tool": "Bash", "command": "make\n", "paths": 2}]}))
+            "windows": [{"session": "s", "call": "c", "tool": "Bash", "command": "make\n", "paths": 2}],
+            "hints": [{"command": "npm install", "directory": "web", "folder": {"filePath": "web/node_modules"},
+                "file": {"filePath": "web/package-lock.json"}, "removedBy": null}]}))
         .unwrap();
         assert_eq!(
             receipt(&all, &OmittedCounts::new(), Tense::Did),
@@ -430,7 +432,8 @@ mod tests {
              Merged (1):\n- m: why\nKept (1):\n- k: why\nIn conflict, left alone (1):\n- c: why\n\
              Unclear who changed it, left alone (1):\n- u: why\n\
              Could not be restored (1):\n- n: why\nFailed (1):\n- e: full\n\
-             2 paths changed while “make\\n” ran; the user's changes may be among them.\n"
+             2 paths changed while “make\\n” ran; the user's changes may be among them.\n\
+             web/node_modules is not recorded and may not match web/package-lock.json: run `npm install` in web/.\n"
         );
         assert!(!does_nothing(&all));
         let kept = Receipt { kept_files: all.kept_files, ..Receipt::default() };

@@ -46,9 +46,7 @@ fn with_names(text: &str, first: &str) -> String {
 #[test]
 fn a_commit_is_shown_in_the_log_the_preview_and_the_receipt() {
     let (user, first) = after_a_commit();
-    insta::assert_snapshot!(user.succeeds(&["log"]).out, @r"
-    ID  just now  s  Add discounts  1 file +1 -1  git: main ID → ID
-    ");
+    insta::assert_snapshot!(user.succeeds(&["log"]).out, @"ID  just now  s  Add discounts  1 file +1 -1  git: main ID → ID");
     insta::assert_snapshot!(user.succeeds(&["rewind", "@", "--dry-run"]).out, @r"
     Rewind to ID “Add discounts” (just now)
 

@@ -157,13 +157,22 @@ fn an_undo_compares_with_the_state_before_the_rewind() {
 
 #[test]
 fn a_commit_is_the_agents_only_if_its_own_command_made_it() {
-    let (mut project, point) = Project::new();
-    project.sandbox.agent_writes("s", "a.txt", "two\n");
-    project.sandbox.agent_runs("s", "git log", |_| ());
-    commit_everything(&project.sandbox);
-    let status = project.rewound(point);
-    let sessions: Vec<_> = status.commits.iter().map(|commit| &commit.session).collect();
-    assert_eq!((sessions, status.reset), (vec![&None], None));
+    type Story = fn(&mut Sandbox);
+    let stories: [Story; 2] = [
+        |sandbox| sandbox.agent_runs("s", "make release", commit_everything),
+        |sandbox| {
+            sandbox.agent_runs("s", "git commit", |_| ());
+            commit_everything(sandbox);
+        },
+    ];
+    for story in stories {
+        let (mut project, point) = Project::new();
+        project.sandbox.agent_writes("s", "a.txt", "two\n");
+        story(&mut project.sandbox);
+        let status = project.rewound(point);
+        let sessions: Vec<_> = status.commits.iter().map(|commit| &commit.session).collect();
+        assert_eq!((sessions, status.reset), (vec![&None], None));
+    }
 }
 
 #[test]
