@@ -21,6 +21,8 @@ export type ErrorKind =
   | 'unknownAgent'
   | 'answerTooLarge'
   | 'changed'
+  | 'unknownPath'
+  | 'notText'
   | 'tooManyClients';
 
 /** The server's answer to a call that it did not do. */

@@ -88,6 +88,10 @@ export interface MethodParams {
   'history:cat': {
     /** `POINT:PATH` */
     file: string;
+    /** Only these lines of a text file: `12` or `10-20`. */
+    lines?: string;
+    /** Contents that end early have `cut`. */
+    maxBytes?: number;
   } & In;
   'history:stats': {
     /** `A..B` */

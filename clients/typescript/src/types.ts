@@ -121,12 +121,14 @@ export interface Call {
 
 /** `cat` and `history:cat`: a file at a point. */
 export interface CatAnswer {
-  /** Bytes. */
+  /** Bytes of the whole file. */
   size: number;
   /** The contents; `null`: they are not UTF-8. */
   text: string | null;
   /** The contents, if they are not UTF-8. */
   base64: string | null;
+  /** Whether the contents end early, because only so many bytes were wanted; left out if not. */
+  cut?: boolean;
 }
 
 /** One change of one path. */

@@ -81,6 +81,10 @@ test('questions about files are answered', async () => {
     ['changed', 1],
   ]);
   assert.equal((await client.history.cat('m2:a.txt')).text, 'two\n');
+  const cut = await client.history.cat('m2:a.txt', { lines: '1', maxBytes: 2 });
+  assert.deepEqual([cut.text, cut.size, cut.cut], ['tw', 4, true]);
+  assert.equal((await refusal(client.history.blame('none'))).kind, 'unknownPath');
+  assert.equal((await refusal(client.history.cat('m2:image', { lines: '1' }))).kind, 'notText');
   assert.equal((await client.history.stats()).prompts.length, 2);
   const [own] = await client.checkpoint.diff({ from: 'm1', by: 'agent' });
   assert.equal(own?.filePath, 'a.txt');

@@ -142,12 +142,15 @@ pub struct FileRow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CatAnswer {
-    /// Bytes.
+    /// Bytes of the whole file.
     pub size: usize,
     /// The contents; `null`: they are not UTF-8.
     pub text: Option<String>,
     /// The contents, if they are not UTF-8.
     pub base64: Option<String>,
+    /// Whether the contents end early, because only so many bytes were wanted; left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
 }
 
 /// `stats` and `history:stats`.

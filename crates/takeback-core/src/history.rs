@@ -37,11 +37,11 @@ pub use self::file_diff::{
 };
 pub use self::log::{
     AuthorFilter, LogFilter, LogQuery, LogRow, LogRows, OperationRow, PointRow, UnreadablePaths,
-    changes_until, log, next_point,
+    changes_until, git_moved, keep_own, log, next_point,
 };
 pub use self::path_history::{FileRow, entry_at, path_history};
 pub use self::stats::{Stats, Written, stats};
-pub use self::tally::{Count, Party, TakenBack, Tally, Viewpoint, cancelled, spans};
+pub use self::tally::{Count, Party, TakenBack, Tally, Viewpoint, cancelled, spans, taken_back};
 
 /// The changes of one path after some position, oldest first; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]

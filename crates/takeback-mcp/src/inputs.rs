@@ -1,5 +1,7 @@
 //! The inputs of tools. A model reads the comments on the fields.
 
+pub(crate) mod questions;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +18,31 @@ pub(crate) struct ListPoints {
     /// Only the points of this session: its id, or the beginning of it.
     #[serde(default)]
     pub(crate) session_id: Option<String>,
+    /// Only points after which one of these paths, or something below it, changed; globs are allowed.
+    #[serde(default)]
+    pub(crate) paths: Vec<String>,
+    /// Only points after which this author changed something: `you` (the user), `agent`, an agent's name,
+    /// or a session.
+    #[serde(default)]
+    pub(crate) by: Option<String>,
+    /// Only what is not older: `10m`, `2h`, `14:00` or `2026-11-19`.
+    #[serde(default)]
+    pub(crate) since: Option<String>,
+    /// Only what is not newer.
+    #[serde(default)]
+    pub(crate) until: Option<String>,
+    /// Only points with this text in the prompt or label.
+    #[serde(default)]
+    pub(crate) grep: Option<String>,
+    /// Only points after which a file got or lost this text.
+    #[serde(default)]
+    pub(crate) text: Option<String>,
+    /// Only points after which this tool changed something: `Edit`, `Bash`.
+    #[serde(default)]
+    pub(crate) tool: Option<String>,
+    /// Rewinds, undos and redos instead of points. Not together with `session_id`, `by` and `tool`.
+    #[serde(default)]
+    pub(crate) ops: bool,
 }
 
 fn twenty() -> u64 {
@@ -39,7 +66,8 @@ pub(crate) struct ShowPoint {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Diff {
-    /// The point to compare from: an id, a label, `@` (the newest; the default), `@~2`, or a time.
+    /// The point to compare from: an id, a label, `@` (the newest; the default), `@~2`, or a time. With `!`
+    /// after it (`@!`): what the prompt of that point changed, also if it was taken back later.
     #[serde(default)]
     pub(crate) from: Option<String>,
     /// The point to compare to. Without it: the files as they are now.
@@ -51,6 +79,9 @@ pub(crate) struct Diff {
     /// Only how many lines changed in each file, without the lines themselves.
     #[serde(default)]
     pub(crate) stat: bool,
+    /// Only what this author changed: `you` (the user), `agent`, an agent's name, or a session.
+    #[serde(default)]
+    pub(crate) by: Option<String>,
 }
 
 // For a rewind and its preview.

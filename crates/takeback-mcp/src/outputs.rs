@@ -3,13 +3,15 @@
 //! Some agents show their model only this JSON and not the text, so everything that a model needs is here,
 //! too. Lists have at most [`MOST`] entries, and `leftOut` counts the others; digests and modes are left out.
 
+pub(crate) mod questions;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use takeback_answers::{
-    Author, Change, Correction, Entry, Evidence, FileDiff, FilePath, GitState, Point, Receipt,
-    ShowAnswer, Time,
+    Author, Call, Change, Correction, Entry, Evidence, FileDiff, FilePath, GitState, Point,
+    Receipt, ShowAnswer, Time,
 };
 
 /// Entries of a list that a model is given.
@@ -33,6 +35,8 @@ pub(crate) struct PointDetails {
     pub(crate) point: Point,
     pub(crate) prompt: Option<String>,
     pub(crate) git: Option<GitState>,
+    /// The tool calls of its turn, and those that the changes name.
+    pub(crate) calls: Vec<Call>,
     /// What changed after it, until the next point.
     pub(crate) changes: Vec<ChangeSummary>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -119,11 +123,12 @@ pub(crate) enum RewindOutcome {
 
 impl From<ShowAnswer> for PointDetails {
     fn from(answer: ShowAnswer) -> Self {
-        let ShowAnswer { point, prompt, git, changes, calls: _ } = answer;
+        let ShowAnswer { point, prompt, git, changes, mut calls } = answer;
         let mut changes: Vec<ChangeSummary> = changes.into_iter().map(Into::into).collect();
         let mut left_out = OmittedCounts::new();
         cut(&mut left_out, "changes", &mut changes);
-        Self { point, prompt, git, changes, left_out }
+        cut(&mut left_out, "calls", &mut calls);
+        Self { point, prompt, git, calls, changes, left_out }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The server: turns tool calls into calls of `takeback serve`, and asks the user where a rewind needs their
 //! permission.
 
+mod questions;
+
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -19,6 +21,7 @@ use takeback_answers::{
 
 use crate::backend::{Backend, CallError, CallKind};
 use crate::consent::{self, Elicitation, QuestionMatch, Questions, RewindPlan, Round};
+use crate::outputs::questions::MOST_BYTES;
 use crate::outputs::{Diff, FileLines, PointDetails, Points, Rewind, RewindOutcome, RewindReceipt};
 use crate::text::{self, DiffText, Tense};
 use crate::{inputs, tools};
@@ -69,9 +72,6 @@ impl Reply {
     }
 }
 
-/// Maximum size of the patches in one answer.
-const PATCH_BYTES: usize = 30_000;
-
 /// How often a question is asked again because the files changed before the answer.
 const ROUNDS: usize = 3;
 
@@ -87,7 +87,11 @@ impl Server {
     }
 
     async fn list_points(&self, input: inputs::ListPoints) -> Result<Reply, ToolError> {
-        let params = json!({"limit": input.limit(), "session": input.session_id});
+        let params = json!({
+            "limit": input.limit(), "session": input.session_id, "paths": input.paths, "by": input.by,
+            "since": input.since, "until": input.until, "grep": input.grep, "text": input.text,
+            "tool": input.tool, "ops": input.ops,
+        });
         let (points, hint): (LogAnswer, _) = match self.read("point:list", params).await {
             Ok(points) => (points, None),
             Err(CallError::Refused(fault)) if fault.data.kind == "noStore" => {
@@ -108,9 +112,9 @@ impl Server {
     }
 
     async fn diff(&self, input: inputs::Diff) -> Result<Reply, ToolError> {
-        let inputs::Diff { from, to, paths, stat } = input;
-        let most = (!stat).then_some(PATCH_BYTES);
-        let params = json!({"from": from, "to": to, "paths": paths, "patchBytes": most});
+        let inputs::Diff { from, to, paths, stat, by } = input;
+        let most = (!stat).then_some(MOST_BYTES);
+        let params = json!({"from": from, "to": to, "paths": paths, "patchBytes": most, "by": by});
         let files: DiffAnswer = self.read("checkpoint:diff", params).await?;
         let files: Vec<FileLines> = files.into_iter().map(Into::into).collect();
         let DiffText { text, note } = text::diff(&files, !stat);
@@ -265,6 +269,11 @@ impl Server {
             tools::DIFF => self.diff(arguments(request)?).await?,
             tools::PREVIEW_REWIND => self.preview_rewind(&arguments(request)?).await?,
             tools::CHECKPOINT => self.checkpoint(arguments(request)?).await?,
+            tools::BLAME => self.blame(arguments(request)?).await?,
+            tools::WHY => self.why(arguments(request)?).await?,
+            tools::HISTORY => self.history(arguments(request)?).await?,
+            tools::STATS => self.stats(arguments(request)?).await?,
+            tools::CAT => self.cat(arguments(request)?).await?,
             tools::REWIND => return self.rewind(&arguments(request)?, request, context).await,
             other => unreachable!("{other} was looked for among the tools"),
         };
@@ -343,7 +352,13 @@ fn not_done(action: &ElicitationAction, plan: &RewindPlan) -> Reply {
 /// The error with what to do about it.
 fn failed(error: &ToolError) -> CallToolResult {
     let mut sentences = error.to_string();
-    if let Some(first) = sentences.get(..1) {
+    let kind = match error {
+        ToolError::Call(CallError::Refused(fault)) => fault.data.kind.as_str(),
+        _ => "",
+    };
+    // These may begin with a path or another word of the model.
+    let quotes = matches!(kind, "unknownPath" | "notText" | "invalidParams");
+    if let Some(first) = sentences.get(..1).filter(|_| !quotes) {
         sentences = format!("{}{}", first.to_uppercase(), &sentences[1..]);
     }
     if !sentences.ends_with('.') {
@@ -355,6 +370,10 @@ fn failed(error: &ToolError) -> CallToolResult {
         }
         let next = match fault.data.kind.as_str() {
             "unknownPoint" | "ambiguousName" => "`list_points` shows the points with their ids.",
+            "unknownSession" => "`list_points` names the sessions.",
+            "unknownPath" => {
+                "`history` lists the points of a file; paths are relative to the workspace."
+            }
             "noStore" => "Nothing has been recorded here yet; `checkpoint` makes the first point.",
             "locked" => "Another Takeback command is at work; try again in a moment.",
             _ => "",

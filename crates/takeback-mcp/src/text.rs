@@ -1,9 +1,13 @@
 //! Answers as text, for models that read only text. Names and reasons come from files and prompts, so each is
 //! kept on its own line.
 
+pub(crate) mod questions;
+
 use std::fmt::Write as _;
 
-use takeback_answers::{Author, ByAuthor, ChangeCount, Evidence, Note, Point, Receipt, TakenBack};
+use takeback_answers::{
+    Author, ByAuthor, Call, ChangeCount, Evidence, Note, Point, PointKind, Receipt, TakenBack,
+};
 
 use crate::outputs::{
     ChangeKind, ChangeSummary, FileLines, OmittedCounts, PointDetails, RewindReceipt,
@@ -40,7 +44,36 @@ fn point_line(point: &Point) -> String {
     if let Some(session) = &point.session {
         line += &format!("  (session {})", one_line(session, 80));
     }
-    let ByAuthor { agent, you, others, unclear } = point.by_author;
+    let counts = author_counts(&point.by_author);
+    let is_operation = matches!(point.kind, PointKind::Rewind | PointKind::Undo | PointKind::Redo);
+    if !counts.is_empty() {
+        line += &format!("  changed after it: {counts}");
+    } else if is_operation {
+        let Point { insertions, deletions, .. } = point;
+        let files = count(point.files_changed, "file");
+        line += &format!("  changed {files}, +{insertions} -{deletions}");
+    } else if point.files_changed > 0 {
+        let Point { insertions, deletions, .. } = point;
+        let files = count(point.files_changed, "file");
+        line += &format!("  {files} changed after it, +{insertions} -{deletions}");
+    }
+    line += match point.taken_back {
+        TakenBack::Partly if is_operation => "  (partly undone)",
+        TakenBack::Yes if is_operation => "  (undone)",
+        other => taken_back(other),
+    };
+    if let Some(git) = &point.git_moved {
+        line += &format!("  git: {}", one_line(&git.describe(), 200));
+    }
+    if point.not_captured > 0 {
+        line += &format!("  {} not captured", point.not_captured);
+    }
+    line
+}
+
+/// `agent 2 files, +5 -0; user 1 file, +3 -0`; empty if there is nothing to count.
+fn author_counts(by_author: &ByAuthor) -> String {
+    let ByAuthor { agent, you, others, unclear } = *by_author;
     let parties =
         [("agent", agent), ("user", you), ("other sessions", others), ("unclear", unclear)];
     let parties = parties.into_iter().filter(|(_, counted)| counted.files > 0);
@@ -50,22 +83,15 @@ fn point_line(point: &Point) -> String {
             format!("{who} {}, +{insertions} -{deletions}", count(files, "file"))
         })
         .collect();
-    if !counts.is_empty() {
-        line += &format!("  changed after it: {}", counts.join("; "));
-    } else if point.files_changed > 0 {
-        let Point { insertions, deletions, .. } = point;
-        let files = count(point.files_changed, "file");
-        line += &format!("  {files} changed after it, +{insertions} -{deletions}");
-    }
-    line += match point.taken_back {
+    counts.join("; ")
+}
+
+fn taken_back(taken_back: TakenBack) -> &'static str {
+    match taken_back {
         TakenBack::No => "",
         TakenBack::Partly => "  (partly taken back)",
         TakenBack::Yes => "  (taken back)",
-    };
-    if point.not_captured > 0 {
-        line += &format!("  {} not captured", point.not_captured);
     }
-    line
 }
 
 fn count(n: usize, noun: &str) -> String {
@@ -75,6 +101,11 @@ fn count(n: usize, noun: &str) -> String {
 pub(crate) fn point_details(details: &PointDetails) -> String {
     let mut text = point_line(&details.point);
     text.push('\n');
+    if !details.calls.is_empty() {
+        text += "Tool calls:\n";
+        let all = details.calls.len() + left_out(&details.left_out, "calls");
+        push_rows(&mut text, details.calls.iter().map(call), all);
+    }
     if details.changes.is_empty() {
         text += "Nothing was changed between it and the next point.\n";
         return text;
@@ -92,6 +123,13 @@ pub(crate) fn point_details(details: &PointDetails) -> String {
     let all = details.changes.len() + left_out(&details.left_out, "changes");
     push_rows(&mut text, rows, all);
     text
+}
+
+/// `Bash “cargo fmt”  2 files`
+fn call(call: &Call) -> String {
+    let command = call.command.as_ref().map(|command| format!(" {}", quoted(command, 200)));
+    let command = command.unwrap_or_default();
+    format!("{}{command}  {}", one_line(&call.tool, 40), count(call.files, "file"))
 }
 
 fn author(change: &ChangeSummary) -> String {

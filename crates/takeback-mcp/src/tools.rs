@@ -4,19 +4,27 @@ use rmcp::model::{Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use takeback_answers::CheckpointAnswer;
 
+use crate::inputs::questions;
 use crate::schema::{input, output};
 use crate::{inputs, outputs};
 
 pub(crate) const LIST_POINTS: &str = "list_points";
 pub(crate) const SHOW_POINT: &str = "show_point";
 pub(crate) const DIFF: &str = "diff";
+pub(crate) const BLAME: &str = "blame";
+pub(crate) const WHY: &str = "why";
+pub(crate) const HISTORY: &str = "history";
+pub(crate) const STATS: &str = "stats";
+pub(crate) const CAT: &str = "cat";
 pub(crate) const PREVIEW_REWIND: &str = "preview_rewind";
 pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(crate) const REWIND: &str = "rewind";
 
 pub(crate) const INSTRUCTIONS: &str = "Takeback records every change in this workspace with its author \
     (an agent, the user, a command). A point is a state of the files to go back to; one is made before \
-    every prompt. Use `checkpoint` before something risky. To undo your own work: `list_points` to find \
+    every prompt. To learn about code before you change it: `blame` says who wrote each line, `why` the \
+    prompt and the change behind one line, `history` what happened to a file, `stats` how much each author \
+    wrote, `diff` with `POINT!` what one prompt changed. Use `checkpoint` before something risky. To undo your own work: `list_points` to find \
     the point before it, `preview_rewind` to see what would happen, then `rewind`. The user's changes are \
     kept. The user is asked before a rewind, and can undo it with `takeback undo`.";
 
@@ -25,22 +33,59 @@ pub(crate) fn all() -> Vec<Tool> {
         tool::<inputs::ListPoints, outputs::Points>(
             LIST_POINTS,
             "List checkpoints",
-            "List the points of this workspace, newest first: id, time, session, the prompt or label, and how \
-             much was changed after it. Call it to find the point that another tool needs.",
+            "List the points of this workspace, newest first, and the rewinds between them: id, time, session, \
+             the prompt or label, who changed how much after it, and whether that was taken back. Filters choose \
+             by path, author, time, prompt, text and tool. Call it to find the point that another tool needs.",
             read_only(),
         ),
         tool::<inputs::ShowPoint, outputs::PointDetails>(
             SHOW_POINT,
             "Show a checkpoint",
             "Show one point and every change between it and the next, with its author: an agent's session \
-             and tool, the user, or unclear. Call it to find out who changed a file.",
+             and tool, the user, or unclear. Call it to find out what happened after one prompt.",
             read_only(),
         ),
         tool::<inputs::Diff, outputs::Diff>(
             DIFF,
             "Compare with a checkpoint",
-            "Show a unified diff of what changed since a point, or between two points, by any author. A long \
-             diff is cut: name `paths`, or set `stat` for the numbers alone.",
+            "Show a unified diff of what changed since a point, or between two points, by any author or by one. \
+             `POINT!` shows what one prompt changed. A long diff is cut: name `paths`, or set `stat` for the \
+             numbers alone.",
+            read_only(),
+        ),
+        tool::<questions::Blame, outputs::questions::Blame>(
+            BLAME,
+            "Who wrote each line",
+            "Say for each line of a file as it is now who wrote it: the user, an agent's session with its prompt \
+             and tool, another person by git, or unknown. Lines keep their author when they move or the file is \
+             renamed. A long file is cut: name `lines`.",
+            read_only(),
+        ),
+        tool::<questions::Why, outputs::questions::Why>(
+            WHY,
+            "Why a line is there",
+            "Show the whole prompt, the tool call and the change that wrote one line. Call it before you change or \
+             remove code whose purpose is not clear.",
+            read_only(),
+        ),
+        tool::<questions::History, outputs::questions::History>(
+            HISTORY,
+            "History of a file",
+            "List the points after which a file changed, newest first, with who changed how much, across renames; \
+             also for a deleted file. Call it to find the point at which a file was as it should be.",
+            read_only(),
+        ),
+        tool::<questions::Stats, outputs::questions::Stats>(
+            STATS,
+            "Who wrote how much",
+            "Count the lines that the user and each session and prompt wrote, and how many of them are left.",
+            read_only(),
+        ),
+        tool::<questions::Cat, outputs::questions::Contents>(
+            CAT,
+            "Show a file at a point",
+            "Show the contents of a file as it was at a point, also if it was deleted since. A long file is cut: \
+             name `lines`. Nothing is written; `rewind` with `paths` restores.",
             read_only(),
         ),
         tool::<inputs::Rewind, outputs::RewindReceipt>(

@@ -14,14 +14,16 @@ use std::path::Path;
 use serde_json::json;
 use takeback::agents::{Checkpoint, Metadata, checkpoint_description};
 use takeback::core::execution::{history, retry_from_step};
+use takeback::core::history::{LineAuthor, LogQuery, LogRow};
 use takeback::store::state::{Category, DocumentKey, ExecutionId, StepIndex, Values};
 use takeback::store::{JsonStates, States as _, Timestamp};
-use takeback::{Step, Takeback, Tool};
+use takeback::{DiffEnd, DiffQuery, StatsQuery, Step, Takeback, Tool};
 
 type Example = fn(&Path) -> Result<(), Box<dyn Error>>;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
-    let each: [Example; 6] = [
+    let each: [Example; 7] = [
+        questions,
         list_of_prompts,
         file_checkpoint_service,
         file_checkpoint_middleware,
@@ -39,6 +41,43 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
 
 fn open(folder: &Path) -> Result<Takeback, Box<dyn Error>> {
     Ok(Takeback::open_with_home(folder.join("project"), folder.join("home"))?)
+}
+
+fn questions(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let takeback = open(folder)?;
+    let file = folder.join("project/cart.rs");
+    fs::write(&file, "let total = sum;\n")?;
+    let turn = takeback.prompt("session-1", "Add discounts")?;
+    turn.call("call-1", Tool::edit("cart.rs"), || {
+        fs::write(&file, "let total = sum - discount;\n")
+    })?;
+    fs::write(&file, "// Prices are in cents.\nlet total = sum - discount;\n")?;
+
+    // Who wrote each line, and why a line is there
+    let lines = takeback.blame("cart.rs")?.lines;
+    assert_eq!(lines[0].writer.author, LineAuthor::You);
+    let why = takeback.why("cart.rs", 2)?;
+    assert_eq!(why.writer.author, LineAuthor::Agent);
+    assert_eq!(why.writer.turn.as_ref().ok_or("a prompt")?.prompt, "Add discounts");
+
+    // What a prompt changed, and what else changed since
+    let own = DiffQuery { to: DiffEnd::Turn, ..DiffQuery::since(turn.point()) };
+    let [of_agent] = &takeback.diff(&own)?.diffs[..] else { return Err("one file".into()) };
+    let [all] = &takeback.diff(&DiffQuery::since(turn.point()))?.diffs[..] else {
+        return Err("one file".into());
+    };
+    assert_ne!(of_agent.after, all.after, "your comment is not the agent's");
+
+    // The log by author, one file's history, and how much is left of what each wrote
+    let rows = takeback.log(&LogQuery::newest(20))?;
+    let LogRow::Point(row) = &rows[0] else { return Err("a point".into()) };
+    assert_eq!((row.tally.agent.lines.insertions, row.tally.you.lines.insertions), (1, 1));
+    assert_eq!(takeback.history("cart.rs", 20)?[0].point.as_ref(), Some(&row.point));
+    assert_eq!(takeback.stats(&StatsQuery::default())?.agents.left, 1);
+
+    // A file as it was
+    assert_eq!(takeback.cat(turn.point(), "cart.rs")?, b"let total = sum;\n");
+    Ok(())
 }
 
 fn list_of_prompts(folder: &Path) -> Result<(), Box<dyn Error>> {

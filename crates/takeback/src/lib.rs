@@ -27,6 +27,7 @@ mod args;
 mod error;
 mod place;
 mod point;
+mod questions;
 mod stores;
 mod marker;
 mod missed_events;
@@ -60,6 +61,7 @@ pub use takeback_agents as agents;
 pub use takeback_core as core;
 pub use takeback_store as store;
 
+pub use crate::questions::{DiffEnd, DiffQuery, QuestionError, StatsQuery};
 pub use crate::takeback::{OpenError, Rewind, Step, Takeback};
 pub use crate::turn::{OpenCall, RecordingGap, Tool, Turn};
 

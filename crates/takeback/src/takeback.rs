@@ -1,6 +1,7 @@
 //! [`Takeback`]: the front door for Rust programs. Opens a workspace with the program's own settings and
 //! defaults, records what an agent does, and takes it back.
 //!
+//! Its questions (who wrote a line, what a prompt changed) are in [`crate::questions`].
 //! Everything here is a shortcut to `takeback-core`; [`Takeback::with_workspace`] gives access to the rest.
 
 use std::collections::HashSet;

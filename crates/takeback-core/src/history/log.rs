@@ -35,6 +35,21 @@ pub struct LogQuery {
     pub git_now: Option<GitState>,
 }
 
+impl LogQuery {
+    /// The newest points, and the operations between them.
+    #[must_use]
+    pub fn newest(limit: usize) -> Self {
+        Self {
+            limit,
+            rows: LogRows::Both,
+            points: PointFilter::WithoutSafety,
+            session: None,
+            filter: LogFilter::default(),
+            git_now: None,
+        }
+    }
+}
+
 /// Which kinds of rows to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogRows {
@@ -242,7 +257,7 @@ pub fn changes_until(
 }
 
 /// Leaves out what rewinds did, and where an import led the log away and back.
-fn keep_own(changes: &mut Vec<Change>) {
+pub fn keep_own(changes: &mut Vec<Change>) {
     if changes.iter().any(|change| change.author == Author::Import) {
         let histories = by_path(std::mem::take(changes));
         let own = histories.into_iter().filter(|history| !is_detour(history));
@@ -253,7 +268,12 @@ fn keep_own(changes: &mut Vec<Change>) {
 }
 
 /// How HEAD moved until the next point, or until now.
-fn git_moved(point: &Point, next: Option<&Point>, git_now: Option<&GitState>) -> Option<HeadMove> {
+#[must_use]
+pub fn git_moved(
+    point: &Point,
+    next: Option<&Point>,
+    git_now: Option<&GitState>,
+) -> Option<HeadMove> {
     let is_imported = || point.session.as_ref().and_then(original_name).is_some();
     let after = match next {
         Some(next) => next.git.as_ref(),

@@ -86,8 +86,7 @@ impl Tally {
         for (party, files) in files {
             tally.count_mut(party).files = files.len();
         }
-        let own = changes.iter().filter(|change| view.party(change) == Some(Party::Agent));
-        tally.taken_back = TakenBack::of(own.map(|change| cancelled.contains(&change.seq)));
+        tally.taken_back = taken_back(changes, view, cancelled);
         Ok(tally)
     }
 
@@ -99,6 +98,13 @@ impl Tally {
             Party::Unclear => &mut self.unclear,
         }
     }
+}
+
+/// Whether rewinds took back what the agent of a point did. `cancelled`: as of [`cancelled`].
+#[must_use]
+pub fn taken_back(changes: &[Change], view: &Viewpoint<'_>, cancelled: &HashSet<Seq>) -> TakenBack {
+    let own = changes.iter().filter(|change| view.party(change) == Some(Party::Agent));
+    TakenBack::of(own.map(|change| cancelled.contains(&change.seq)))
 }
 
 impl TakenBack {

@@ -78,7 +78,8 @@ for (const [name, connect] of Object.entries(clients)) {
     const folder = user();
     const client = await connect(folder);
     const { tools } = await client.listTools();
-    const names = ['list_points', 'show_point', 'diff', 'preview_rewind', 'checkpoint', 'rewind'];
+    const names = ['list_points', 'show_point', 'diff', 'blame', 'why', 'history', 'stats', 'cat'];
+    names.push('preview_rewind', 'checkpoint', 'rewind');
     assert.deepEqual(tools.map((tool) => tool.name), names);
     // The client compares every structured answer with the schema that was announced.
     const call = (name, args = {}) => client.callTool({ name, arguments: args });
@@ -87,6 +88,15 @@ for (const [name, connect] of Object.entries(clients)) {
     assert.match(text(points), /prompt “Make it better” {2}\(session s1\)/);
     assert.match(text(await call('show_point', { point: 'm1' })), /- created b\.txt by session s1 with Write/);
     assert.match(text(await call('diff', { from: 'first' })), /^-two\n\+TWO$/m);
+    assert.match(text(await call('diff', { from: 'm1!', by: 'agent' })), /^\+TWO$/m);
+    const ofAgent = await call('list_points', { by: 'agent', grep: 'better', paths: ['a.txt'] });
+    assert.deepEqual(ofAgent.structuredContent.points.map((point) => point.kind), ['prompt']);
+    assert.match(text(await call('blame', { path: 'a.txt' })), /^2 by session s1 with Write, point/m);
+    assert.match(text(await call('why', { path: 'a.txt', line: 2 })), /^Prompt: “Make it better”$/m);
+    const history = await call('history', { path: 'a.txt' });
+    assert.equal(history.structuredContent.rows[0].byAuthor.agent.insertions, 1);
+    assert.match(text(await call('stats')), /^the user: 1 file, \+1 -0; 1 of them left$/m);
+    assert.equal(text(await call('cat', { point: 'first', path: 'a.txt', lines: '2' })), 'two\n');
     const preview = await call('preview_rewind', { point: 'first' });
     assert.deepEqual(preview.structuredContent.deletedFiles, ['b.txt']);
     const made = await call('checkpoint', { label: 'mine' });

@@ -6,3 +6,4 @@ mod client;
 mod tools;
 mod consent;
 mod lifetime;
+mod questions;

@@ -1,6 +1,7 @@
 //! `blame PATH`: who wrote each line of a file.
 
 use std::io::Write as _;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use anstyle::Style;
@@ -8,18 +9,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use takeback_core::Workspace;
 use takeback_core::history::{
-    AuthoredLine, BlameError, LineAuthor, LineSource, LineWriter, authored_lines,
+    AuthoredFile, AuthoredLine, BlameError, LineAuthor, LineSource, LineWriter, authored_lines,
 };
 use takeback_store::{Evidence, WorkPath};
 
-use super::history::{never_recorded, work_path};
+use super::history::{PathError, never_recorded, work_path};
 use super::patch::{body, on_screen};
 use super::show::PLAIN;
 use crate::answers;
 use crate::args::{BlameArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{HINT, NAME, Reader, Screen, WARNING, columns, name, plain, shorten};
+use crate::screen::{HINT, NAME, Reader, Screen, WARNING, columns, count, name, plain, shorten};
 use crate::session_name::SessionNames;
 use crate::time::{ago, now};
 
@@ -77,29 +78,54 @@ pub(crate) fn lines_of(
     range: Option<&str>,
 ) -> Result<BlamedLines, CommandError> {
     let path = work_path(workspace, options, path)?;
+    lines_at(workspace, path, range)
+}
+
+/// Like [`lines_of`], of a path from the root.
+pub(crate) fn lines_at(
+    workspace: &mut Workspace,
+    path: WorkPath,
+    range: Option<&str>,
+) -> Result<BlamedLines, CommandError> {
     takeback_core::look_around_if_changed(workspace, &path)?;
-    let file = authored_lines(workspace, &path).map_err(|error| explain(error, &path))?;
+    let file = authored(workspace, &path)?;
     let mut lines: Vec<NumberedLine> =
         (1..).zip(file.lines).map(|(number, line)| NumberedLine { number, line }).collect();
     if let Some(range) = range {
-        let wrong = || {
-            CommandError::new(Kind::Usage, format!("{} is not a range of lines", plain(range)))
-                .hint("Write a line's number, or two with a dash between: 12 or 10-20.")
-        };
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let number = |text: &str| text.trim().parse::<usize>().map_err(|_not_a_number| wrong());
-        let (first, last) = (number(first)?, number(last)?);
-        if first == 0 || last < first {
-            return Err(wrong());
-        }
+        let numbers = line_numbers(range)?;
         let most = lines.len();
-        lines.retain(|line| (first..=last).contains(&line.number));
+        lines.retain(|line| numbers.contains(&line.number));
         if lines.is_empty() {
-            let text = format!("{} has {most} lines, and no line {first}", name(&path));
-            return Err(CommandError::new(Kind::Error, text));
+            return Err(no_line(&path, most, *numbers.start()));
         }
     }
     Ok(BlamedLines { path, lines, problems: file.problems })
+}
+
+/// The numbers that `12` or `10-20` means, from 1.
+pub(crate) fn line_numbers(range: &str) -> Result<RangeInclusive<usize>, CommandError> {
+    let wrong = || {
+        CommandError::new(Kind::Usage, format!("{} is not a range of lines", plain(range)))
+            .hint("Write a line's number, or two with a dash between: 12 or 10-20.")
+    };
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let number = |text: &str| text.trim().parse::<usize>().map_err(|_not_a_number| wrong());
+    let (first, last) = (number(first)?, number(last)?);
+    if first == 0 || last < first { Err(wrong()) } else { Ok(first..=last) }
+}
+
+/// A file with `most` lines has no line `line`.
+pub(crate) fn no_line(path: &WorkPath, most: usize, line: usize) -> CommandError {
+    let error = PathError::NoLine { path: name(path), lines: count(most, "line"), line };
+    CommandError::new(Kind::Error, error)
+}
+
+/// All lines of a file as it was last seen.
+pub(crate) fn authored(
+    workspace: &Workspace,
+    path: &WorkPath,
+) -> Result<AuthoredFile, CommandError> {
+    authored_lines(workspace, path).map_err(|error| explain(error, path))
 }
 
 fn explain(error: BlameError, path: &WorkPath) -> CommandError {
@@ -114,7 +140,7 @@ fn explain(error: BlameError, path: &WorkPath) -> CommandError {
     }
 }
 
-fn print(
+pub(crate) fn print(
     lines: &[NumberedLine],
     names: &SessionNames,
     screen: &mut Screen,

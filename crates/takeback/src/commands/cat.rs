@@ -1,11 +1,14 @@
 //! `cat POINT:PATH`: a file as it was at a point.
 
 use std::io::Write as _;
+use std::ops::RangeInclusive;
 
 use takeback_core::Workspace;
 use takeback_core::history::entry_at;
-use takeback_store::{Entry, WorkPath};
+use takeback_store::{Entry, Point, WorkPath};
 
+use super::blame::no_line;
+use super::history::{PathError, never_recorded};
 use super::rewind::from_root;
 use crate::answers;
 use crate::args::{CatArgs, Options};
@@ -31,12 +34,23 @@ pub(crate) fn cat(
     Ok(0)
 }
 
-/// The bytes at `POINT:PATH`. A point's name may contain colons: the longest that names a point counts.
+/// The bytes at `POINT:PATH`.
 pub(crate) fn contents(
     workspace: &Workspace,
     options: &Options,
     file: &str,
 ) -> Result<Vec<u8>, CommandError> {
+    let (point, path) = file_at(workspace, options, file)?;
+    contents_at(workspace, &point, &path)
+}
+
+/// The point and the path of `POINT:PATH`. A point's name may contain colons: the longest that names a point
+/// counts.
+pub(crate) fn file_at(
+    workspace: &Workspace,
+    options: &Options,
+    file: &str,
+) -> Result<(Point, WorkPath), CommandError> {
     let wrong = || {
         CommandError::new(Kind::Usage, format!("{} is not POINT:PATH", plain(file)))
             .hint("Write a point and a path with a colon between: `takeback cat @:src/main.rs`.")
@@ -55,34 +69,82 @@ pub(crate) fn contents(
         let patterns = from_root(workspace, options, &[file[at + 1..].to_owned()])?;
         let path =
             WorkPath::new(patterns[0].trim_end_matches('/')).map_err(|_not_a_path| wrong())?;
-        let entry = entry_at(store, &path, point.seq)?;
-        let missing = |what: &str| {
-            let shown = name(&path);
-            let id = &point.id.to_string()[..8];
-            Err(CommandError::new(Kind::Error, format!("{shown} {what} at point {id}"))
-                .hint(format!("`takeback history {shown}` lists the points that have it.")))
-        };
-        return match entry {
-            Some(Entry::File { digest, .. }) => match store.contents(&digest) {
-                Err(error) if error.is_lost_contents() => missing("is damaged in the store"),
-                contents => Ok(contents?),
-            },
-            Some(Entry::Symlink { target }) => Ok(target),
-            Some(Entry::Dir { .. }) => missing("was a folder"),
-            Some(Entry::Absent) => missing("did not exist"),
-            Some(Entry::NotCaptured { reason }) => {
-                missing(&format!("was not captured ({})", reason.describe()))
-            }
-            Some(Entry::Unknown) => missing("was not recorded yet"),
-            None => missing("was never recorded; nothing is known of it"),
-        };
+        return Ok((point, path));
     }
     Err(first_error.unwrap_or_else(wrong))
+}
+
+/// The bytes of a file at a point; of a link, where it leads.
+pub(crate) fn contents_at(
+    workspace: &Workspace,
+    point: &Point,
+    path: &WorkPath,
+) -> Result<Vec<u8>, CommandError> {
+    let store = &*workspace.store;
+    let missing = |what: &str| {
+        let (path, point) = (name(path), point.id.to_string()[..8].to_owned());
+        let hint = format!("`takeback history {path}` lists the points that have it.");
+        let error = PathError::NotAtPoint { path, what: what.to_owned(), point };
+        Err(CommandError::new(Kind::Error, error).hint(hint))
+    };
+    match entry_at(store, path, point.seq)? {
+        Some(Entry::File { digest, .. }) => match store.contents(&digest) {
+            Err(error) if error.is_lost_contents() => missing("is damaged in the store"),
+            contents => Ok(contents?),
+        },
+        Some(Entry::Symlink { target }) => Ok(target),
+        Some(Entry::Dir { .. }) => missing("was a folder"),
+        Some(Entry::Absent) => missing("did not exist"),
+        Some(Entry::NotCaptured { reason }) => {
+            missing(&format!("was not captured ({})", reason.describe()))
+        }
+        Some(Entry::Unknown) => missing("was not recorded yet"),
+        None => Err(never_recorded(path)),
+    }
+}
+
+/// Which part of a file to answer.
+#[derive(Debug, Default)]
+pub(crate) struct FilePart {
+    /// Only these lines, from 1.
+    pub(crate) lines: Option<RangeInclusive<usize>>,
+    /// At most this many bytes.
+    pub(crate) most: Option<usize>,
+}
+
+/// A part of a file. Text is cut between characters.
+pub(crate) fn part_answer(
+    point: &Point,
+    path: &WorkPath,
+    bytes: &[u8],
+    part: &FilePart,
+) -> Result<answers::CatAnswer, CommandError> {
+    let mut chosen = bytes;
+    if let Some(numbers) = &part.lines {
+        if std::str::from_utf8(bytes).is_err() {
+            let (path, point) = (name(path), point.id.to_string()[..8].to_owned());
+            return Err(CommandError::new(Kind::Error, PathError::NotText { path, point }));
+        }
+        let lines = || bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::len);
+        let from: usize = lines().take(numbers.start() - 1).sum();
+        let length: usize = lines().skip(numbers.start() - 1).take(numbers.clone().count()).sum();
+        if length == 0 {
+            return Err(no_line(path, lines().count(), *numbers.start()));
+        }
+        chosen = &bytes[from..from + length];
+    }
+    let most = part.most.unwrap_or(usize::MAX);
+    let fitting = match std::str::from_utf8(chosen) {
+        Ok(text) => &chosen[..text.floor_char_boundary(most.min(text.len()))],
+        Err(_) => &chosen[..most.min(chosen.len())],
+    };
+    let is_cut = fitting.len() < chosen.len();
+    Ok(answers::CatAnswer { size: bytes.len(), cut: is_cut, ..answer(fitting) })
 }
 
 pub(crate) fn answer(bytes: &[u8]) -> answers::CatAnswer {
     use base64::Engine as _;
     let text = std::str::from_utf8(bytes).ok().map(str::to_owned);
     let base64 = text.is_none().then(|| base64::engine::general_purpose::STANDARD.encode(bytes));
-    answers::CatAnswer { size: bytes.len(), text, base64 }
+    answers::CatAnswer { size: bytes.len(), text, base64, cut: false }
 }

@@ -19,6 +19,7 @@ use crate::args::{DiffArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::point::find_in;
+use crate::questions::{DiffEnd, DiffQuery, point_of};
 use crate::screen::{FAILURE, HINT, Reader, SUCCESS, Screen, WARNING, count, name, plain};
 use crate::table::{Cell, Overflow, Table};
 
@@ -61,7 +62,7 @@ pub(super) fn exit_code(damaged: usize) -> u8 {
     if damaged == 0 { 0 } else { Kind::Conflicts as u8 }
 }
 
-/// What differs, path by path, or one author's part of it.
+/// What the arguments ask for, path by path.
 pub(crate) fn differences(
     workspace: &mut Workspace,
     options: &Options,
@@ -72,36 +73,57 @@ pub(crate) fn differences(
         return Err(CommandError::new(Kind::Usage, "POINT! is compared with the next point")
             .hint("Leave out the second point."));
     }
-    let point = find_in(&*workspace.store, turn.unwrap_or(&args.from))?;
-    let from = point.seq;
-    let to = match (turn, &args.to) {
-        (Some(_), _) => next_point(&*workspace.store, &point)?,
-        (None, to) => to.as_deref().map(|name| find_in(&*workspace.store, name)).transpose()?,
+    let store = &*workspace.store;
+    let point = find_in(store, turn.unwrap_or(&args.from))?;
+    let to = match (turn, args.to.as_deref()) {
+        (Some(_), _) => DiffEnd::Turn,
+        (None, Some(name)) => DiffEnd::Point(find_in(store, name)?.id),
+        (None, None) => DiffEnd::Now,
     };
-    let to = to.map(|to| to.seq);
-    if to.is_none() {
+    let is_open = match to {
+        DiffEnd::Now => true,
+        DiffEnd::Turn => next_point(store, &point)?.is_none(),
+        DiffEnd::Point(_) => false,
+    };
+    if is_open {
         takeback_core::look_around(workspace)?;
     }
-    let store = &*workspace.store;
-    let filter = PathFilter::new(&from_root(workspace, options, &args.paths)?)?;
     let by = args.by.as_deref().map(|name| author(workspace, name)).transpose()?;
+    let paths = from_root(workspace, options, &args.paths)?;
+    compare(workspace, &DiffQuery { from: point.id, to, by, paths })
+}
+
+/// What differs, path by path, or one author's part of it.
+pub(crate) fn compare(
+    workspace: &Workspace,
+    query: &DiffQuery,
+) -> Result<AuthorDiff, CommandError> {
+    let store = &*workspace.store;
+    let filter = PathFilter::new(&query.paths)?;
+    let point = point_of(workspace, query.from)?;
+    let (from, to) = match query.to {
+        DiffEnd::Turn => (point.seq, next_point(store, &point)?.map(|next| next.seq)),
+        DiffEnd::Point(to) => (point.seq, Some(point_of(workspace, to)?.seq)),
+        DiffEnd::Now => (point.seq, None),
+    };
     let (first, last, swapped) = match to {
         Some(to) if to < from => (to, Some(from), true),
         to => (from, to, false),
     };
-    let mut part = if turn.is_some() || by.is_some() {
+    let is_turn = query.to == DiffEnd::Turn;
+    let mut part = if is_turn || query.by.is_some() {
         let mut changes = changes_in(store, first, last)?;
         changes.retain(|change| filter.includes(&change.path));
         settle(store, &mut changes)?;
-        let cancelled = match turn {
-            // What the turn changed, also if it was taken back later.
-            Some(_) => HashSet::new(),
-            None => cancelled(&store.rewind_changes_after(first)?),
+        // What the turn changed, also if it was taken back later.
+        let cancelled = match is_turn {
+            true => HashSet::new(),
+            false => cancelled(&store.rewind_changes_after(first)?),
         };
         let view = Viewpoint { session: point.session.as_ref() };
         changes_by(store, changes, &cancelled, |change| {
-            by.as_ref().is_none_or(|by| by.includes(change))
-                && (turn.is_none() || view.party(change) == Some(Party::Agent))
+            query.by.as_ref().is_none_or(|by| by.includes(change))
+                && (!is_turn || view.party(change) == Some(Party::Agent))
         })?
     } else {
         let mut histories = by_path(changes_in(store, first, last)?);

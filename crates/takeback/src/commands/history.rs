@@ -30,6 +30,15 @@ pub(crate) fn history(
         return Ok(0);
     }
     screen.page()?;
+    print(&rows, args.limit, screen)?;
+    Ok(0)
+}
+
+pub(crate) fn print(
+    rows: &[FileRow],
+    limit: usize,
+    screen: &mut Screen,
+) -> Result<(), CommandError> {
     let time = now();
     let overflows = [
         Overflow::Nothing,
@@ -39,7 +48,7 @@ pub(crate) fn history(
         Overflow::All(2),
     ];
     let mut table = Table::new(0, overflows);
-    for row in &rows {
+    for row in rows {
         let (id, title) = match &row.point {
             Some(point) => (point.id.to_string()[..8].to_owned(), plain(&described(point))),
             None => ("–".to_owned(), "before the first point".to_owned()),
@@ -54,10 +63,10 @@ pub(crate) fn history(
         ]);
     }
     table.print(&mut screen.out)?;
-    if rows.len() == args.limit {
+    if rows.len() == limit {
         writeln!(screen.out, "{HINT}there may be more; -n shows them{HINT:#}")?;
     }
-    Ok(0)
+    Ok(())
 }
 
 /// The newest rows of a path, which the user wrote relative to the current folder.
@@ -67,12 +76,17 @@ pub(crate) fn rows(
     path: &str,
     limit: usize,
 ) -> Result<Vec<FileRow>, CommandError> {
-    let path = work_path(workspace, options, path)?;
-    let rows = path_history(&*workspace.store, &path, limit)?;
-    if rows.is_empty() && limit > 0 {
-        return Err(never_recorded(&path));
-    }
-    Ok(rows)
+    rows_of(workspace, &work_path(workspace, options, path)?, limit)
+}
+
+/// The newest rows of a path from the root.
+pub(crate) fn rows_of(
+    workspace: &Workspace,
+    path: &WorkPath,
+    limit: usize,
+) -> Result<Vec<FileRow>, CommandError> {
+    let rows = path_history(&*workspace.store, path, limit)?;
+    if rows.is_empty() && limit > 0 { Err(never_recorded(path)) } else { Ok(rows) }
 }
 
 /// A path that the user wrote, from the root.
@@ -87,8 +101,21 @@ pub(crate) fn work_path(
     })
 }
 
+/// Why a question about a path has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PathError {
+    #[error("{0} was never recorded")]
+    NeverRecorded(String),
+    #[error("{path} {what} at point {point}")]
+    NotAtPoint { path: String, what: String, point: String },
+    #[error("{path} has {lines}, and no line {line}")]
+    NoLine { path: String, lines: String, line: usize },
+    #[error("{path} is not text at point {point}")]
+    NotText { path: String, point: String },
+}
+
 pub(crate) fn never_recorded(path: &WorkPath) -> CommandError {
-    CommandError::new(Kind::Error, format!("{} was never recorded", name(path))).hint(
+    CommandError::new(Kind::Error, PathError::NeverRecorded(name(path))).hint(
         "`takeback status` shows what is covered; `takeback log PATH` also takes folders and globs.",
     )
 }

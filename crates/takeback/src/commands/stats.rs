@@ -42,7 +42,7 @@ pub(crate) fn counted_in(
 ) -> Result<Stats, CommandError> {
     let store = &*workspace.store;
     let (from, to) = match range {
-        None => (Seq(0), None),
+        None => (None, None),
         Some(range) => {
             let (from, to) = range.split_once("..").ok_or_else(|| {
                 CommandError::new(Kind::Usage, format!("{} is not a range", plain(range)))
@@ -51,14 +51,26 @@ pub(crate) fn counted_in(
             let seq = |name: &str| -> Result<Option<Seq>, CommandError> {
                 (!name.is_empty()).then(|| Ok(find_in(store, name)?.seq)).transpose()
             };
-            (seq(from)?.unwrap_or(Seq(0)), seq(to)?)
+            (seq(from)?, seq(to)?)
         }
     };
+    count_between(workspace, from, to, since.map(moment).transpose()?)
+}
+
+/// Counts what was written between two positions of the log, and not before `since`.
+pub(crate) fn count_between(
+    workspace: &Workspace,
+    from: Option<Seq>,
+    to: Option<Seq>,
+    since: Option<Timestamp>,
+) -> Result<Stats, CommandError> {
+    let store = &*workspace.store;
+    let from = from.unwrap_or(Seq(0));
     let mut changes = match to {
         Some(to) => store.changes_between(from, to)?,
         None => store.changes_after(from)?,
     };
-    let since = since.map(moment).transpose()?.unwrap_or(Timestamp(i64::MIN));
+    let since = since.unwrap_or(Timestamp(i64::MIN));
     changes.retain(|change: &Change| change.time >= since);
     settle(store, &mut changes)?;
     let is_in = |point: &&Point| point.seq >= from && to.is_none_or(|to| point.seq < to);

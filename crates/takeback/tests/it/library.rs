@@ -214,3 +214,23 @@ fn a_session_is_named_and_ended() {
     assert_eq!(session.agent.as_deref(), Some("my-agent"));
     assert!(session.ended_at.is_some());
 }
+
+#[test]
+fn a_question_about_nothing_says_what_is_wrong() {
+    let project = project();
+    let turn = project.takeback.prompt("s", "go").unwrap();
+    let of = |error: takeback::QuestionError| error.to_string();
+    let takeback = &project.takeback;
+    for (told, begins) in [
+        (of(takeback.blame("none").unwrap_err()), "none was never recorded. "),
+        (of(takeback.why("a.txt", 0).unwrap_err()), "a.txt has 1 line, and no line 0"),
+        (of(takeback.why("a.txt", 2).unwrap_err()), "a.txt has 1 line, and no line 2"),
+        (of(takeback.history("none", 1).unwrap_err()), "none was never recorded. "),
+        (of(takeback.cat(turn.point(), ".").unwrap_err()), ". is not the path of a file"),
+        (of(takeback.cat(turn.point(), "none").unwrap_err()), "none was never recorded. "),
+    ] {
+        assert!(told.starts_with(begins), "{told}");
+    }
+    assert_eq!(takeback.cat(turn.point(), "a.txt").unwrap(), b"before\n");
+    assert_eq!(takeback.show(turn.point()).unwrap().point.description, "go");
+}

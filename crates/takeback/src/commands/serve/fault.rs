@@ -3,10 +3,12 @@
 use std::error::Error;
 
 use takeback_core::PointNameError;
+use takeback_core::history::BlameError;
 use takeback_core::rewind::RewindError;
 use takeback_ipc::Fault;
 use takeback_store::{StateError, StoreError};
 
+use crate::commands::history::PathError;
 use crate::commands::sessions::SessionNameError;
 use crate::error::{CommandError, Kind, causes};
 use crate::place::DisabledFeature;
@@ -27,9 +29,14 @@ pub(super) const UNKNOWN_STATE: ErrorCode = (-32008, "unknownState");
 pub(super) const CONFLICT: ErrorCode = (-32009, "conflict");
 pub(super) const UNKNOWN_AGENT: ErrorCode = (-32010, "unknownAgent");
 pub(super) const ANSWER_TOO_LARGE: ErrorCode = (Fault::ANSWER_TOO_LARGE, "answerTooLarge");
+const UNKNOWN_PATH: ErrorCode = (-32013, "unknownPath");
+const NOT_TEXT: ErrorCode = (-32014, "notText");
 const CHANGED: ErrorCode = (-32012, "changed");
 const INVALID_PARAMS: ErrorCode = (Fault::INVALID_PARAMS, "invalidParams");
 const INTERNAL: ErrorCode = (Fault::INTERNAL, "error");
+
+/// Bytes of contents in one answer.
+pub(super) const MOST_BYTES: usize = 64 << 20;
 
 pub(super) fn fault((code, kind): ErrorCode, message: impl Into<String>) -> Fault {
     Fault::new(code, kind, message)
@@ -81,6 +88,21 @@ fn by_cause(cause: &(dyn Error + 'static)) -> Option<ErrorCode> {
             SessionNameError::NotFound { .. } => UNKNOWN_SESSION,
             SessionNameError::Several { .. } => AMBIGUOUS_NAME,
         });
+    }
+    if let Some(error) = cause.downcast_ref() {
+        return Some(match error {
+            PathError::NeverRecorded(_)
+            | PathError::NotAtPoint { .. }
+            | PathError::NoLine { .. } => UNKNOWN_PATH,
+            PathError::NotText { .. } => NOT_TEXT,
+        });
+    }
+    match cause.downcast_ref() {
+        Some(BlameError::NotRecorded { .. } | BlameError::NotAFile { .. }) => {
+            return Some(UNKNOWN_PATH);
+        }
+        Some(BlameError::NotText { .. } | BlameError::NotCaptured { .. }) => return Some(NOT_TEXT),
+        Some(BlameError::Store(_)) | None => {}
     }
     match cause.downcast_ref() {
         Some(RewindError::NoPoint(_)) => return Some(UNKNOWN_POINT),
@@ -152,6 +174,8 @@ mod tests {
             UNKNOWN_AGENT,
             ANSWER_TOO_LARGE,
             CHANGED,
+            UNKNOWN_PATH,
+            NOT_TEXT,
             (TOO_MANY_CLIENTS, "tooManyClients"),
         ];
         assert_eq!(rows, sorts.map(|(code, kind)| (code, kind.to_owned())));

@@ -10,7 +10,7 @@ use takeback_ipc::{Fault, NamedParams, Outcome, Outlet};
 use takeback_store::{Entry, NotCapturedReason, Point, PointKind, SessionId, StoreError};
 
 use super::client::{Client, result};
-use super::fault::{self, fault};
+use super::fault::{self, MOST_BYTES, fault};
 use crate::answers;
 use crate::args::ApplyArgs;
 use crate::commands::cleanup::clean_up_now;
@@ -25,10 +25,10 @@ pub(super) fn list(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
     let store = &*at.handle.place.workspace.store;
     let listed = file_checkpoints(store, &session).map_err(CommandError::from)?;
     let bytes: u64 = listed.iter().map(|one| size_of(&one.original)).sum();
-    if contents && bytes > MOST {
-        let why = format!("the contents have {bytes} bytes; an answer has at most {MOST}");
+    if contents && bytes > MOST_BYTES as u64 {
+        let why = format!("the contents have {bytes} bytes; an answer has at most {MOST_BYTES}");
         return Err(fault(fault::ANSWER_TOO_LARGE, why)
-            .with("limit", MOST)
+            .with("limit", MOST_BYTES)
             .with("hint", "Set contents to false to leave them out."));
     }
     let points = store.points().map_err(CommandError::from)?;
@@ -38,9 +38,6 @@ pub(super) fn list(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
     });
     result(&each.collect::<Result<Vec<_>, StoreError>>().map_err(CommandError::from)?)
 }
-
-/// Bytes of contents in one answer.
-const MOST: u64 = 64 << 20;
 
 fn size_of(entry: &Entry) -> u64 {
     match entry {

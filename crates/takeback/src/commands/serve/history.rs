@@ -8,6 +8,7 @@ use takeback_core::{look_around, look_around_if_changed};
 use takeback_ipc::{NamedParams, Outcome, Outlet};
 
 use super::client::{Client, result};
+use super::fault::{self, MOST_BYTES, fault};
 use crate::args::{BisectArgs, LogArgs};
 use crate::commands::{bisect, blame, cat, history, stats, why};
 use crate::error::{CommandError, Kind};
@@ -63,9 +64,22 @@ pub(super) fn path(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
 
 pub(super) fn file(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let file: String = params.required("file")?;
+    let lines: Option<String> = params.optional("lines")?;
+    let lines = lines.as_deref().map(blame::line_numbers).transpose()?;
+    let part = cat::FilePart { lines, most: params.optional("maxBytes")? };
     let at = client.at(params, Store::MustExist)?;
-    let bytes = cat::contents(&at.handle.place.workspace, &at.options, &file)?;
-    result(&cat::answer(&bytes))
+    let workspace = &at.handle.place.workspace;
+    let (point, path) = cat::file_at(workspace, &at.options, &file)?;
+    let bytes = cat::contents_at(workspace, &point, &path)?;
+    let answer = cat::part_answer(&point, &path, &bytes, &part)?;
+    let length = answer.text.as_ref().or(answer.base64.as_ref()).map_or(0, String::len);
+    if length > MOST_BYTES {
+        let why = format!("the contents have {length} bytes; an answer has at most {MOST_BYTES}");
+        return Err(fault(fault::ANSWER_TOO_LARGE, why)
+            .with("limit", MOST_BYTES)
+            .with("hint", "Ask for a part of it with lines or maxBytes."));
+    }
+    result(&answer)
 }
 
 pub(super) fn counts(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {

@@ -63,7 +63,7 @@ pub(super) const METHODS: &[Method] = &[
     named("history:bisect", &["command", "good", "bad", "with", "workspace"], history::bisect),
     named("history:why", &["line", "workspace"], history::why),
     named("history:path", &["path", "limit", "workspace"], history::path),
-    named("history:cat", &["file", "workspace"], history::file),
+    named("history:cat", &["file", "workspace", "lines", "maxBytes"], history::file),
     named("history:stats", &["range", "since", "workspace"], history::counts),
     named("checkpoint:undo", doing!("exact"), checkpoints::undo),
     named("checkpoint:redo", doing!("exact"), checkpoints::redo),

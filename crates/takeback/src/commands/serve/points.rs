@@ -27,6 +27,11 @@ pub(super) fn list(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
         tool: params.optional("tool")?,
         ..LogArgs::newest(limit)
     };
+    if args.ops && (args.all || args.session.is_some() || args.by.is_some() || args.tool.is_some())
+    {
+        let why = "operations have no session or tool: ops cannot be combined with session, all, by or tool";
+        return Err(Fault::invalid_params(why));
+    }
     let at = client.at(params, Store::MustExist)?;
     enforce_point_cap(&mut at.handle.place);
     let workspace = &at.handle.place.workspace;

@@ -38,11 +38,40 @@ fn read_only_methods_answer_as_their_commands() {
             vec!["rewind", "m1", "--dry-run"],
         ),
         ("checkpoint:verify", json!([]), vec!["verify"]),
+        (
+            "checkpoint:diff",
+            json!({ "from": "m1!", "by": "agent" }),
+            vec!["diff", "m1!", "--by", "agent"],
+        ),
+        ("history:blame", json!(["a.txt", "1"]), vec!["blame", "a.txt", "-L", "1"]),
+        ("history:why", json!(["a.txt:1"]), vec!["why", "a.txt:1"]),
+        ("history:path", json!(["a.txt", 1]), vec!["history", "a.txt", "-n", "1"]),
+        ("history:cat", json!(["m2:a.txt"]), vec!["cat", "m2:a.txt"]),
+        ("history:stats", json!({ "range": "m1.." }), vec!["stats", "m1.."]),
+        (
+            "point:list",
+            json!({ "paths": ["a.txt"], "by": "agent", "grep": "TWO", "text": "two", "tool": "edit",
+                "since": "1d", "until": "0s" }),
+            vec![
+                "log", "a.txt", "--by", "agent", "--grep", "TWO", "-S", "two", "--tool", "edit",
+                "--since", "1d", "--until", "0s",
+            ],
+        ),
+        ("point:list", json!({ "ops": true }), vec!["log", "--ops"]),
         ("session:list", json!({}), vec!["sessions"]),
         ("state:list", json!({}), vec!["state", "list"]),
     ] {
         assert_eq!(client.call(method, &params), user.json(&command), "{method} {params}");
     }
+    let test = ["grep", "-q", "one", "a.txt"];
+    let found = client.call("history:bisect", &json!({ "command": test, "good": "m1" }));
+    let args = ["bisect", "--json", "--good", "m1", "--"].into_iter().chain(test);
+    let printed = user.succeeds(&args.collect::<Vec<_>>());
+    let printed: Value = serde_json::from_str(&printed.out).expect("JSON");
+    for key in ["call", "prompt", "command", "files", "candidates", "runs", "skipped"] {
+        assert_eq!(found[key], printed[key], "{key}");
+    }
+    assert_eq!((&found["prompt"], &found["runs"]), (&json!("two"), &json!(3)));
     let mut preview = client.call("checkpoint:preview", &json!(["m1"]));
     let mark = preview.as_object_mut().and_then(|preview| preview.remove("mark"));
     assert!(mark.is_some_and(|mark| mark.is_string()));
@@ -292,4 +321,93 @@ fn a_locked_or_damaged_store_has_a_code() {
     }
     assert_eq!(client.error("checkpoint:list", &json!(["s1"])), (-32005, "storeDamaged".into()));
     assert_eq!(client.call("checkpoint:verify", &json!([]))["ok"], false);
+}
+
+#[test]
+fn a_part_of_a_file_is_read() {
+    let user = User::with(&[("a.txt", "one\nzwölf\nthree\n"), ("b.bin", "")]);
+    fs::write(user.work().join("b.bin"), [0xff, 0, 1]).expect("a file");
+    let mut client = stdio(&user);
+    client.call("checkpoint:create", &json!({ "label": "start" }));
+    let mut cat = |more: Value| {
+        let mut params = json!({ "file": "start:a.txt" });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        client.call("history:cat", &params)
+    };
+    let text = |text: &str| json!({ "size": 17, "text": text, "base64": null });
+    assert_eq!(cat(json!({})), text("one\nzwölf\nthree\n"));
+    assert_eq!(cat(json!({ "lines": "2-9", "maxBytes": 99 })), text("zwölf\nthree\n"));
+    let cut = |text: &str| json!({ "size": 17, "text": text, "base64": null, "cut": true });
+    assert_eq!(cat(json!({ "maxBytes": 7 })), cut("one\nzw"), "a character is not cut");
+    assert_eq!(cat(json!({ "lines": "2", "maxBytes": 1 })), cut("z"));
+    let bytes = client.call("history:cat", &json!({ "file": "start:b.bin", "maxBytes": 2 }));
+    assert_eq!(bytes, json!({ "size": 3, "text": null, "base64": "/wA=", "cut": true }));
+    for (params, code, kind) in [
+        (json!({ "file": "start:b.bin", "lines": "1" }), -32014, "notText"),
+        (json!({ "file": "start:a.txt", "lines": "4" }), -32013, "unknownPath"),
+        (json!({ "file": "start:a.txt", "lines": "0" }), -32602, "invalidParams"),
+        (json!({ "file": "start:none" }), -32013, "unknownPath"),
+        (json!({ "file": "none:a.txt" }), -32002, "unknownPoint"),
+        (json!({ "file": "a.txt" }), -32602, "invalidParams"),
+    ] {
+        assert_eq!(client.error("history:cat", &params), (code, kind.to_owned()), "{params}");
+    }
+}
+
+#[test]
+fn a_question_about_nothing_has_a_kind() {
+    let (user, mut client) = user_with_server();
+    story(&user, &mut client);
+    user.write("nul", "a\0b");
+    client.call("checkpoint:create", &json!({ "label": "start" }));
+    for (method, params, kind) in [
+        ("history:blame", json!({ "path": "none" }), "unknownPath"),
+        ("history:blame", json!({ "path": "nul" }), "notText"),
+        ("history:blame", json!({ "path": "a.txt", "lines": "9" }), "unknownPath"),
+        ("history:blame", json!({ "path": "a.txt", "lines": "2-1" }), "invalidParams"),
+        ("history:why", json!({ "line": "a.txt" }), "invalidParams"),
+        ("history:why", json!({ "line": "a.txt:7" }), "unknownPath"),
+        ("history:path", json!({ "path": "none" }), "unknownPath"),
+        ("history:stats", json!({ "range": "m1" }), "invalidParams"),
+        ("history:stats", json!({ "range": "none.." }), "unknownPoint"),
+        ("history:stats", json!({ "since": "once" }), "invalidParams"),
+        ("history:bisect", json!({ "command": [] }), "invalidParams"),
+        ("history:bisect", json!({ "command": ["true"], "good": "none" }), "unknownPoint"),
+        ("checkpoint:diff", json!({ "from": "m1!", "to": "m2" }), "invalidParams"),
+        ("checkpoint:diff", json!({ "from": "m1", "by": "none" }), "unknownSession"),
+        ("point:list", json!({ "by": "none" }), "unknownSession"),
+        ("point:list", json!({ "since": "once" }), "invalidParams"),
+        ("point:list", json!({ "paths": ["["] }), "invalidParams"),
+        ("point:list", json!({ "ops": true, "by": "you" }), "invalidParams"),
+        ("point:show", json!({ "point": "none" }), "unknownPoint"),
+    ] {
+        assert_eq!(client.error(method, &params).1, kind, "{method} {params}");
+    }
+}
+
+/// Every method refuses a parameter that it does not have, and a value of the wrong type.
+#[test]
+fn every_method_refuses_a_wrong_parameter() {
+    let (user, mut client) = user_with_server();
+    story(&user, &mut client);
+    let methods = client.call("server:info", &json!({}))["methods"].clone();
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/design/protocol.md");
+    let document = fs::read_to_string(schema).expect("the document");
+    for method in methods.as_array().expect("a list").iter().filter_map(Value::as_str) {
+        if method == "event:record" {
+            // Its parameters are an event with any fields; a wrong one is answered, not refused.
+            continue;
+        }
+        let refused = client.error(method, &json!({ "nonsense": 1 }));
+        assert_eq!(refused, (-32602, "invalidParams".to_owned()), "{method}");
+        let row = document.lines().find(|line| line.starts_with(&format!("| `{method}` |")));
+        let params = row.and_then(|row| row.split('|').nth(2)).unwrap_or_default();
+        let Some(first) = params.split('`').nth(1) else { continue };
+        let wrong = json!({ first.trim_end_matches('?'): { "an": "object" } });
+        let refused = client.error(method, &wrong);
+        // The payload of a hook and a step are objects.
+        if !matches!(method, "state:save") {
+            assert_eq!(refused, (-32602, "invalidParams".to_owned()), "{method} {wrong}");
+        }
+    }
 }
