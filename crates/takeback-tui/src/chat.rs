@@ -254,7 +254,7 @@ impl Chat {
         if action == MenuAction::Stay {
             return Vec::new();
         }
-        if !matches!(action, MenuAction::Preview(_)) {
+        if !matches!(action, MenuAction::Preview(_) | MenuAction::Ask(_)) {
             self.menu = None;
         }
         vec![Effect::Menu(action)]

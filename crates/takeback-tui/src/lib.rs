@@ -37,8 +37,9 @@ pub use keys::{
     Decoder, DoublePress, ESC_WAIT_MS, Key, KeyNameError, Moment, Press, key_name, parse_key,
 };
 pub use menu::{
-    ExecutionRow, FileAction, FilePreview, FileSelection, Marks, Menu, MenuAction, MenuOptions,
-    MenuScope, Origin, PointRow, Preview, RestoreChoice, RestoreScope, RowId,
+    ExecutionRow, FileAction, FileAnswer, FilePreview, FileQuestion, FileSelection, Marks, Menu,
+    MenuAction, MenuOptions, MenuScope, OperationRow, Origin, PartyCount, PointRow, Preview,
+    QuestionKind, RestoreChoice, RestoreScope, RowId, TakenBack,
 };
 pub use slash::{SlashCommand, split_slash};
 pub use terminal::{Terminal, TerminalEvent};

@@ -2,10 +2,12 @@
 //!
 //! [`Menu::press`] takes a key and returns what the caller must do; [`Menu::draw`] renders the menu. The
 //! caller makes the previews: [`MenuAction::Preview`] names the row, [`Menu::set_preview`] takes the
-//! result. Nothing here restores anything.
+//! result. The same with questions about a file: [`MenuAction::Ask`] and [`Menu::set_answer`]. Nothing here
+//! restores anything.
 
 mod choice;
 mod detail;
+mod file_page;
 mod list;
 mod preview;
 mod row;
@@ -19,15 +21,18 @@ use ratatui::layout::Rect;
 use self::choice::Mark;
 pub use self::choice::{FileSelection, Marks, RestoreChoice, RestoreScope};
 use self::detail::{Detail, DetailAction};
+pub use self::file_page::{FileAnswer, FileQuestion, QuestionKind};
+use self::file_page::{FilePage, PageAction};
 use self::list::{Entry, Item, List, ListAction};
 pub use self::preview::{FileAction, FilePreview, Preview};
-pub use self::row::{ExecutionRow, Origin, PointRow, RowId};
+pub use self::row::{ExecutionRow, OperationRow, Origin, PartyCount, PointRow, RowId, TakenBack};
 use crate::keys::Key;
 use crate::theme::Theme;
 
 /// The open menu.
 pub struct Menu {
     points: Vec<PointRow>,
+    operations: Vec<OperationRow>,
     executions: Vec<ExecutionRow>,
     options: MenuOptions,
     tab: Tab,
@@ -35,6 +40,8 @@ pub struct Menu {
     execution_list: List,
     /// The second stage, once a row is chosen.
     detail: Option<Detail>,
+    /// Questions about a file of the second stage, the last one on top.
+    pages: Vec<FilePage>,
     help: bool,
     notice: Option<String>,
     previews: HashMap<RowId, Result<Preview, String>>,
@@ -73,6 +80,8 @@ pub enum MenuAction {
     Stay,
     /// Make the preview of this row. Earlier requests are obsolete.
     Preview(RowId),
+    /// Answer this question about a file, by [`Menu::set_answer`].
+    Ask(FileQuestion),
     /// Close the menu.
     Cancel,
     /// Restore a point.
@@ -107,17 +116,34 @@ impl Menu {
         };
         Self {
             points,
+            operations: Vec::new(),
             executions,
             options,
             tab,
             point_list,
             execution_list: List::new(execution_items, usize::MAX),
             detail: None,
+            pages: Vec::new(),
             help: false,
             notice: None,
             previews: HashMap::new(),
             pending: None,
         }
+    }
+
+    /// Adds the operations between the points, newest first. One whose point is not listed is left out.
+    #[must_use]
+    pub fn with_operations(mut self, operations: Vec<OperationRow>) -> Self {
+        let own = self.points.iter().take_while(|row| row.origin != Origin::OtherSession).count();
+        let index =
+            |row: &OperationRow| self.points[..own].iter().position(|point| point.id == row.above);
+        let placed = operations.into_iter().filter_map(|row| Some((index(&row)?, row)));
+        let mut placed: Vec<(usize, OperationRow)> = placed.collect();
+        placed.sort_by_key(|(above, _)| *above);
+        let (above, operations) = placed.into_iter().unzip();
+        self.operations = operations;
+        self.point_list.set_operations(above);
+        self
     }
 
     /// Opens the second stage of this point.
@@ -138,6 +164,20 @@ impl Menu {
         if *key == Key::Ctrl('c') {
             return MenuAction::Cancel;
         }
+        if let Some(page) = self.pages.last_mut() {
+            return match page.press(key) {
+                PageAction::Stay => MenuAction::Stay,
+                PageAction::Back => {
+                    self.pages.pop();
+                    MenuAction::Stay
+                }
+                PageAction::Help => {
+                    self.help = true;
+                    MenuAction::Stay
+                }
+                PageAction::Ask(question) => self.ask(question),
+            };
+        }
         match self.detail.take() {
             Some(detail) => self.press_in_detail(detail, key),
             None => self.press_in_list(key),
@@ -154,6 +194,18 @@ impl Menu {
             self.previews.retain(|cached, _| Some(cached) == selected.as_ref());
         }
         self.previews.insert(row, preview);
+    }
+
+    /// Sets the answer to a question, or the reason why there is none. Ignored if the question was closed.
+    pub fn set_answer(&mut self, question: &FileQuestion, answer: Result<FileAnswer, String>) {
+        if let Some(page) = self.pages.iter_mut().find(|page| page.question() == question) {
+            page.set_answer(answer);
+        }
+    }
+
+    fn ask(&mut self, question: FileQuestion) -> MenuAction {
+        self.pages.push(FilePage::new(question.clone()));
+        MenuAction::Ask(question)
     }
 
     /// Draws the menu, and remembers how many rows fit, for the page keys.
@@ -174,6 +226,10 @@ impl Menu {
             }
             DetailAction::Back => MenuAction::Stay,
             DetailAction::Restore(action) => action,
+            DetailAction::Ask(question) => {
+                self.detail = Some(detail);
+                self.ask(question)
+            }
         }
     }
 

@@ -5,8 +5,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    FilePreview, FileSelection, Mark, Marks, MenuAction, Preview, RestoreChoice, RestoreScope,
-    RowId,
+    FilePreview, FileQuestion, FileSelection, Mark, Marks, MenuAction, Preview, QuestionKind,
+    RestoreChoice, RestoreScope, RowId,
 };
 use crate::keys::Key;
 
@@ -40,6 +40,8 @@ pub(super) enum DetailAction {
     /// To the list.
     Back,
     Restore(MenuAction),
+    /// Show the answer to a question about the selected file.
+    Ask(FileQuestion),
 }
 
 /// An answer to "what to restore".
@@ -175,6 +177,12 @@ impl Detail {
             }
             Key::Char(' ' | 'a' | 't' | 'm') if !self.has_ticks() => {
                 self.notice = Some("An execution is restored as a whole.");
+            }
+            Key::Char(key @ ('b' | 'H')) => {
+                let kind = if *key == 'b' { QuestionKind::Blame } else { QuestionKind::History };
+                if let Some(file) = files.get(self.file) {
+                    return DetailAction::Ask(FileQuestion { kind, path: file.path.clone() });
+                }
             }
             Key::Char(' ') => self.tick(files.get(self.file)),
             Key::Char('t') => self.mark(files.get(self.file), Mark::Take),

@@ -8,6 +8,8 @@ pub(super) struct List {
     items: Vec<Item>,
     /// How many belong to this session.
     own: usize,
+    /// The row above which each operation is shown, in the order of the rows.
+    operations: Vec<usize>,
     /// How many of them are shown before `older…`.
     keep: usize,
     /// Whether all of them are shown.
@@ -69,6 +71,14 @@ pub(super) enum Entry {
     Older(usize),
     /// Starts the rows of other sessions.
     Heading,
+    /// The operation at this index; it has no number.
+    Operation(usize),
+}
+
+impl Entry {
+    fn can_be_selected(self) -> bool {
+        !matches!(self, Self::Heading | Self::Operation(_))
+    }
 }
 
 /// What the menu must do after a key.
@@ -110,6 +120,7 @@ impl List {
         let mut list = Self {
             items,
             own,
+            operations: Vec::new(),
             keep: keep.max(1),
             expanded: false,
             filter: None,
@@ -122,6 +133,12 @@ impl List {
         };
         list.arrange();
         list
+    }
+
+    /// Shows operations, each above the row with this index; in the order of the rows.
+    pub(super) fn set_operations(&mut self, above: Vec<usize>) {
+        self.operations = above;
+        self.arrange();
     }
 
     pub(super) fn len(&self) -> usize {
@@ -224,7 +241,7 @@ impl List {
                 self.arrange();
                 ListAction::Move
             }
-            Some(Entry::Heading) | None => ListAction::Stay,
+            Some(Entry::Heading | Entry::Operation(_)) | None => ListAction::Stay,
         }
     }
 
@@ -276,17 +293,14 @@ impl List {
     fn step(&mut self, by: isize) -> ListAction {
         let last = self.entries.len().saturating_sub(1);
         let to = self.selected.saturating_add_signed(by).min(last);
-        let down = by > 0;
-        let is_heading = |at: usize| self.entries.get(at) == Some(&Entry::Heading);
-        // Rows always follow a heading, so `to + 1` exists.
-        let to = match (is_heading(to), down) {
-            (false, _) => to,
-            (true, true) => to + 1,
-            (true, false) => to.saturating_sub(1),
+        let can_be_selected =
+            |at: &usize| self.entries.get(*at).is_some_and(|entry| entry.can_be_selected());
+        // The nearest row in this direction; at the end of the list, the nearest one before it.
+        let found = match by > 0 {
+            true => (to..=last).find(can_be_selected).or((0..to).rfind(can_be_selected)),
+            false => (0..=to).rfind(can_be_selected).or((to..=last).find(can_be_selected)),
         };
-        if to == self.selected || is_heading(to) {
-            return ListAction::Stay;
-        }
+        let Some(to) = found.filter(|to| *to != self.selected) else { return ListAction::Stay };
         self.selected = to;
         ListAction::Move
     }
@@ -324,8 +338,17 @@ impl List {
             self.entries.push(Entry::Current);
         }
         let visible = if filtered || self.expanded { self.own } else { self.keep.min(self.own) };
-        let own = (0..visible).filter(|index| matches(&self.items[*index]));
-        self.entries.extend(own.map(Entry::Item));
+        let mut operations = self.operations.iter().enumerate().peekable();
+        for index in 0..visible {
+            while let Some((at, _)) = operations.next_if(|(_, above)| **above <= index) {
+                if !filtered {
+                    self.entries.push(Entry::Operation(at));
+                }
+            }
+            if matches(&self.items[index]) {
+                self.entries.push(Entry::Item(index));
+            }
+        }
         if visible < self.own {
             self.entries.push(Entry::Older(self.own - visible));
         }

@@ -2,6 +2,7 @@
 //! line of keys.
 
 mod detail;
+mod file_page;
 mod help;
 mod preview;
 mod rows;
@@ -35,6 +36,10 @@ pub(super) fn draw(menu: &mut Menu, frame: &mut Frame, area: Rect, theme: &Theme
         put(buffer, title, 0, &Line::styled("Keys", theme.heading));
         help::draw(buffer, body, theme);
         put(buffer, foot, 0, &Line::styled("press any key to close", theme.hint));
+        return;
+    }
+    if let Some(page) = menu.pages.last_mut() {
+        file_page::draw(page, buffer, Areas { title, body, foot }, theme);
         return;
     }
     if let Some(mut open) = menu.detail.take() {

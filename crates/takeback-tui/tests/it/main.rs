@@ -6,6 +6,7 @@ mod keys;
 mod menu_actions;
 mod menu_detail_keys;
 mod menu_keys;
+mod menu_questions;
 mod menu_view;
 mod sample;
 mod terminal;

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use takeback_tui::{
-    ExecutionRow, FileSelection, Key, Menu, MenuAction, MenuOptions, Origin, PointRow,
-    RestoreChoice, RestoreScope, RowId,
+    ExecutionRow, FileAnswer, FileSelection, Key, Menu, MenuAction, MenuOptions, Origin, PointRow,
+    QuestionKind, RestoreChoice, RestoreScope, RowId,
 };
 
 use crate::menu_actions::{all, chosen, look, look_execution, press, restore_execution, type_in};
@@ -356,7 +356,7 @@ fn any_key() -> impl Strategy<Value = Key> {
             Key::Up, Key::Down, Key::PageUp, Key::PageDown, Key::Home, Key::End, Key::Enter, Key::Enter,
             Key::Esc, Key::Tab, Key::Backspace, Key::Left, Key::Right, Key::Ctrl('u'), Key::Ctrl('d'),
         ]),
-        4 => select("0123456789/jkqua? bfcpromttmtm".chars().collect::<Vec<_>>()).prop_map(Key::Char),
+        4 => select("0123456789/jkqua? bfcpromttmtmbHHww".chars().collect::<Vec<_>>()).prop_map(Key::Char),
         1 => any::<char>().prop_map(Key::Char),
         1 => Just(Key::Paste("p1\n2".to_owned())),
     ]
@@ -375,7 +375,10 @@ proptest! {
             *row = sample::other(row.clone(), "codex", "another");
         }
         let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
-        let fresh = || Menu::new(rows.clone(), sample::executions(), MenuOptions { keep, ..options() });
+        let fresh = || {
+            Menu::new(rows.clone(), sample::executions(), MenuOptions { keep, ..options() })
+                .with_operations(sample::operations(&["p0", "p0", "p3", "p17", "p20"]))
+        };
         let mut menu = fresh();
         for (key, answer, width, height) in keys {
             let action = menu.press(&key);
@@ -389,6 +392,15 @@ proptest! {
                     prop_assert!(exists);
                     if answer {
                         menu.set_preview(row, Ok(sample::preview()));
+                    }
+                }
+                MenuAction::Ask(question) => {
+                    let text = (1..=40).map(|n| format!("row {n}")).collect();
+                    if answer {
+                        menu.set_answer(&question, Ok(FileAnswer { text, file_lines: 38 }));
+                    }
+                    if let QuestionKind::Why(line) = question.kind {
+                        prop_assert!((1..=38).contains(&line));
                     }
                 }
                 MenuAction::Restore(RestoreChoice { point: id, scope, files }) => {

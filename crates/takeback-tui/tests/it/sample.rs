@@ -2,7 +2,7 @@
 
 use takeback_tui::{
     DiffLine, ExecutionRow, FileAction, FilePreview, LineKind, Menu, MenuOptions, MenuScope,
-    Origin, PointRow, Preview, RowId,
+    OperationRow, Origin, PointRow, Preview, RowId, TakenBack,
 };
 
 pub(crate) fn point(id: &str) -> RowId {
@@ -21,6 +21,9 @@ pub(crate) fn row(id: &str, age: &str, description: &str) -> PointRow {
         label: None,
         files: 1,
         lines: Some((3, 1)),
+        others: Vec::new(),
+        taken_back: TakenBack::No,
+        git: None,
         agent: "claude".to_owned(),
         session: None,
         origin: Origin::ThisSession,
@@ -71,6 +74,18 @@ pub(crate) fn rows() -> Vec<PointRow> {
     };
     let other = other(row("d1", "2 days ago", "look at auth.rs"), "codex", "019a0b1c");
     vec![row("a1", "3 min ago", "add multiply and divide"), labelled, quiet, other]
+}
+
+/// An operation above each of these points.
+pub(crate) fn operations(above: &[&str]) -> Vec<OperationRow> {
+    let row = |above: &&str| OperationRow {
+        above: (*above).to_owned(),
+        age: "1 min ago".to_owned(),
+        description: format!("rewind to {above} prompt"),
+        files: 2,
+        undone: TakenBack::No,
+    };
+    above.iter().map(row).collect()
 }
 
 pub(crate) fn executions() -> Vec<ExecutionRow> {

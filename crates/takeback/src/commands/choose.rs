@@ -3,16 +3,15 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use takeback_tui::{
-    Decoder, Menu, MenuAction, Moment, Preview, RowId, Terminal, TerminalEvent, Theme,
-};
+use takeback_tui::{Decoder, Menu, MenuAction, Moment, Terminal, TerminalEvent, Theme};
 
+use super::menu::MenuSource;
 use crate::error::CommandError;
 
-/// The user's choice: an action other than `Stay` and `Preview`. `preview` makes the previews.
+/// The user's choice: an action other than `Stay`, `Preview` and `Ask`.
 pub(crate) fn choose(
     mut menu: Menu,
-    mut preview: impl FnMut(&RowId) -> Result<Preview, CommandError>,
+    source: &mut MenuSource<'_>,
 ) -> Result<MenuAction, CommandError> {
     let theme = if super::has_colour() { Theme::colour() } else { Theme::plain() };
     let (send, events) = channel();
@@ -34,8 +33,12 @@ pub(crate) fn choose(
             match menu.press(&press.key) {
                 MenuAction::Stay => {}
                 MenuAction::Preview(row) => {
-                    let preview = preview(&row).map_err(|error| error.line());
+                    let preview = source.preview(&row).map_err(|error| error.line());
                     menu.set_preview(row, preview);
+                }
+                MenuAction::Ask(question) => {
+                    let answer = source.answer(&question).map_err(|error| error.line());
+                    menu.set_answer(&question, answer);
                 }
                 action => return Ok(action),
             }

@@ -15,7 +15,7 @@ use takeback_store::{PointFilter, Store as LogStore};
 use self::answer::row_answer;
 pub(crate) use self::answer::{by_author, git_state, head_move, point_answer, taken_back};
 pub(crate) use self::query::{author, moment, query};
-pub(crate) use self::rows::{described, party_cell, print, session_label, title};
+pub(crate) use self::rows::{described, operation_title, party_cell, print, session_label, title};
 use super::cleanup::enforce_point_cap;
 use super::diff::print_stat;
 use super::filediff::Contents;

@@ -1,7 +1,9 @@
 //! Fills the rewind menu: points and executions as rows, and the requests behind them.
 
 mod preview;
+mod questions;
 mod selection;
+mod source;
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -9,18 +11,23 @@ use std::time::{Duration, Instant};
 use takeback_core::Workspace;
 use takeback_core::exchange::{original_name, same_timeline};
 use takeback_core::execution::{RollbackFiles, rollback_request};
-use takeback_core::history::by_path;
+use takeback_core::history::{
+    self, Party, Viewpoint, by_path, cancelled as cancelled_by, git_moved, keep_own, settle, spans,
+    taken_back,
+};
 use takeback_core::rewind::RewindRequest;
 use takeback_store::state::{CheckpointId, ExecutionId, Record};
 use takeback_store::{
-    Author, Change, Point, PointId, PointKind, Seq, Session, SessionId, Store, StoreError,
+    Author, Change, Point, PointId, PointKind, Seq, Session, SessionId, Store, StoreError, WorkPath,
 };
-use takeback_tui::{ExecutionRow, Origin, PointRow};
+use takeback_tui::{ExecutionRow, OperationRow, Origin, PartyCount, PointRow, TakenBack};
 
 pub(crate) use self::preview::{diff_lines, execution_preview, preview_files};
+pub(crate) use self::questions::answer;
 pub(crate) use self::selection::{patterns_of, select_files};
+pub(crate) use self::source::MenuSource;
 use super::filediff::{FileDiff, LineCounts, between};
-use super::log::{described, session_label};
+use super::log::{described, head_move, operation_title, session_label};
 use crate::error::{CommandError, Kind};
 use crate::screen::plain;
 use crate::session_name::SessionNames;
@@ -49,18 +56,28 @@ pub(crate) fn point_rows(
     // A stable sort: each part stays newest first.
     newest.sort_by_key(|(_, point)| !is_own(point));
     let oldest = listed.first().map(|point| point.seq);
-    let changes = oldest.map_or(Ok(Vec::new()), |oldest| store.changes_after(oldest))?;
+    let mut changes = oldest.map_or(Ok(Vec::new()), |oldest| store.changes_after(oldest))?;
+    settle(store, &mut changes)?;
     let time = now();
     let sessions = store.sessions()?;
     let authors = AuthorNames::of(&sessions, &listed);
+    let cancelled = oldest.map_or(Ok(Vec::new()), |oldest| store.rewind_changes_after(oldest))?;
+    let cancelled = cancelled_by(&cancelled);
+    let git_now = takeback_core::git_state(workspace.root.path());
     let mut rows = Vec::new();
     for (at, point) in newest {
         let next = listed[at + 1..].iter().find(|next| same_timeline(point, next));
-        // A rewind is not part of the turn that started here.
         let mut own = within(&changes, point.seq, next.map(|next| next.seq)).to_vec();
-        own.retain(|change| !matches!(change.author, Author::Rewind { .. }));
-        let diffs = between(&by_path(own), None);
-        let lines = counts.total(&diffs, store, COUNT_TIME.saturating_sub(began.elapsed()));
+        keep_own(&mut own);
+        let view = Viewpoint { session: point.session.as_ref() };
+        let patience = || COUNT_TIME.saturating_sub(began.elapsed());
+        let mut parties = Parties::of(&own, &view);
+        let mut count = |party| parties.take(party, counts, store, patience());
+        let (files, lines) = count(Party::Agent);
+        let others = [(Party::You, "you"), (Party::Others, "others"), (Party::Unclear, "unclear")];
+        let others = others.map(|(party, who)| (who, count(party)));
+        let others = others.into_iter().filter(|(_, (files, _))| *files > 0);
+        let others = others.map(|(who, (files, lines))| PartyCount { who, files, lines }).collect();
         let description = match point.description.as_str() {
             "" => format!("Checkpoint at {}", clock(point.created_at)),
             _ => described(point),
@@ -71,17 +88,94 @@ pub(crate) fn point_rows(
             Some(_) => Origin::OtherSession,
         };
         let (agent, of) = authors.get(point);
+        let git = git_moved(point, next.copied(), git_now.as_ref());
         let is_current = session.is_some() && origin == Origin::ThisSession;
         rows.push(PointRow {
             id: point.id.to_string(),
             age: ago(point.created_at, time),
             description,
             label: point.label.clone(),
-            files: diffs.iter().filter(|diff| !diff.is_folder()).count(),
-            lines: lines.map(|lines| (lines.insertions, lines.deletions)),
+            files,
+            lines,
+            others,
+            taken_back: match taken_back(&own, &view, &cancelled) {
+                history::TakenBack::No => TakenBack::No,
+                history::TakenBack::Partly => TakenBack::Partly,
+                history::TakenBack::Yes => TakenBack::Yes,
+            },
+            git: git.map(|git| plain(&head_move(&git).describe())),
             agent,
             session: of.filter(|_| !is_current),
             origin,
+        });
+    }
+    Ok(rows)
+}
+
+/// What each party changed in a part of the log.
+struct Parties(Vec<(Party, FileDiff)>);
+
+impl Parties {
+    fn of(changes: &[Change], view: &Viewpoint<'_>) -> Self {
+        let spans = spans(changes, |change| view.party(change)).into_iter();
+        let spans = spans.filter(|(_, diff)| !diff.is_folder() && diff.before != diff.after);
+        Self(spans.filter_map(|(party, diff)| Some((party?, diff))).collect())
+    }
+
+    /// The files and lines of one party.
+    fn take(
+        &mut self,
+        party: Party,
+        counts: &mut LineCounts,
+        store: &dyn Store,
+        patience: Duration,
+    ) -> (usize, Option<(usize, usize)>) {
+        let own = self.0.extract_if(.., |(of, _)| *of == party);
+        let diffs: Vec<FileDiff> = own.map(|(_, diff)| diff).collect();
+        let files: HashSet<&WorkPath> = diffs.iter().map(|diff| &diff.path).collect();
+        let lines = counts.total(&diffs, store, patience);
+        (files.len(), lines.map(|lines| (lines.insertions, lines.deletions)))
+    }
+}
+
+/// The operations between these points, newest first.
+pub(crate) fn operation_rows(
+    workspace: &Workspace,
+    points: &[PointRow],
+) -> Result<Vec<OperationRow>, CommandError> {
+    let store = &*workspace.store;
+    let listed: HashSet<&str> = points
+        .iter()
+        .filter(|row| row.origin != Origin::OtherSession)
+        .map(|row| row.id.as_str())
+        .collect();
+    let mut above = store.points()?;
+    above.retain(|point| listed.contains(point.id.to_string().as_str()));
+    let Some(oldest) = above.first().map(|point| point.seq) else { return Ok(Vec::new()) };
+    let mut headers = store.rewind_headers()?;
+    headers.retain(|header| header.began_at >= oldest);
+    let changes = store.rewind_changes_after(oldest)?;
+    let cancelled = cancelled_by(&changes);
+    let time = now();
+    let mut rows = Vec::new();
+    for header in headers.iter().rev() {
+        let before = above.partition_point(|point| point.seq <= header.began_at);
+        let Some(point) = above[..before].last() else { continue };
+        let is_its =
+            |change: &&Change| matches!(change.author, Author::Rewind { id } if id == header.id);
+        let own: Vec<Change> = changes.iter().filter(is_its).cloned().collect();
+        let undone = own.iter().filter(|change| cancelled.contains(&change.seq)).count();
+        let diffs = between(&by_path(own.clone()), None);
+        rows.push(OperationRow {
+            above: point.id.to_string(),
+            age: ago(header.created_at, time),
+            description: operation_title(store, header)?,
+            files: diffs.iter().filter(|diff| !diff.is_folder()).count(),
+            undone: match undone {
+                0 => TakenBack::No,
+                all if all == own.len() => TakenBack::Yes,
+                _ => TakenBack::Partly,
+            },
         });
     }
     Ok(rows)

@@ -17,7 +17,7 @@ use takeback_core::rewind::{
     Target, UNCONFIRMED, Window, preview,
 };
 use takeback_store::{Point, SessionId, WorkPath};
-use takeback_tui::{Menu, MenuAction, MenuOptions, MenuScope, RowId};
+use takeback_tui::{Menu, MenuAction, MenuOptions, MenuScope};
 
 use self::active_sessions::{ActiveSession, active_sessions};
 pub(crate) use self::batch::{apply_marked, preview_marked, run_unattended};
@@ -108,6 +108,7 @@ fn rewind_from_menu(
     let workspace = &mut place.workspace;
     let points = workspace.store.points()?;
     let rows = menu::point_rows(workspace, None, None, &mut LineCounts::default())?;
+    let operations = menu::operation_rows(workspace, &rows)?;
     let executions = menu::execution_rows(workspace)?;
     if rows.is_empty() && executions.is_empty() {
         writeln!(screen.out, "No checkpoints found.")?;
@@ -127,16 +128,10 @@ fn rewind_from_menu(
         can_undo: !workspace.store.rewind_headers()?.is_empty(),
         can_mark: !args.exact,
     };
-    let action = choose(Menu::new(rows, executions, menu_options), |row| {
-        let id = match row {
-            RowId::Point(id) => id,
-            RowId::Execution(name) => return menu::execution_preview(workspace, name),
-        };
-        let point = of(id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
-        let request = request(workspace, options, args, point)?;
-        let shown = preview(workspace, &request)?;
-        menu::preview_files(workspace, &shown)
-    })?;
+    let menu = Menu::new(rows, executions, menu_options).with_operations(operations);
+    let mut source = menu::MenuSource { workspace, points: &points, options, args };
+    let action = choose(menu, &mut source)?;
+    let workspace = source.workspace;
     workspace.ambient.watch = shown;
     let mut doing = ApplyArgs { yes: !args.doing.dry_run, ..args.doing.clone() };
     match action {
@@ -158,7 +153,7 @@ fn rewind_from_menu(
             let titled = TitledRequest { title: "Undo the last rewind".to_owned(), request };
             run_request(workspace, options, titled, &doing, screen)
         }
-        MenuAction::Cancel | MenuAction::Stay | MenuAction::Preview(_) => {
+        MenuAction::Cancel | MenuAction::Stay | MenuAction::Preview(_) | MenuAction::Ask(_) => {
             writeln!(screen.out, "Exited checkpoint selection.")?;
             Ok(Kind::Nothing as u8)
         }

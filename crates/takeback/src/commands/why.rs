@@ -6,7 +6,7 @@ use takeback_core::Workspace;
 use takeback_core::history::{LineAuthor, LineSource, LineWriter};
 use takeback_store::{CallKind, WorkPath};
 
-use super::blame::{self, BlamedLines, NumberedLine, lines_of, who};
+use super::blame::{self, BlamedLines, NumberedLine, lines_at, lines_of, who};
 use super::filediff::{Contents, FileDiff, LineDiff, Text};
 use super::patch::{as_patch, body, on_screen, print_passage};
 use super::show::{PLAIN, author, detail};
@@ -81,6 +81,15 @@ pub(crate) fn line_at(
     Ok(NamedLine { blamed: lines_of(workspace, options, path, Some(line))? })
 }
 
+/// A line of a file, from 1.
+pub(crate) fn line_of(
+    workspace: &mut Workspace,
+    path: WorkPath,
+    line: usize,
+) -> Result<NamedLine, CommandError> {
+    Ok(NamedLine { blamed: lines_at(workspace, path, Some(&line.to_string()))? })
+}
+
 pub(crate) fn answer(
     store: &dyn takeback_store::Store,
     found: &NamedLine,
@@ -111,7 +120,7 @@ fn command(writer: &LineWriter) -> Option<&str> {
     }
 }
 
-fn print(
+pub(crate) fn print(
     store: &dyn takeback_store::Store,
     found: &NamedLine,
     screen: &mut Screen,

@@ -115,19 +115,30 @@ fn foot_line(detail: &Detail, width: usize, theme: &Theme) -> Line<'static> {
     }
     let keys: &[&str] = match detail.choice() {
         Some(_) => &["enter restore", "esc back"],
-        None if !detail.has_ticks() => &["enter continue", "esc back", "pgdn diff", "? keys"],
-        None if !detail.can_mark() => {
-            &["enter continue", "esc back", "space tick", "a all", "pgdn diff", "? keys"]
+        None if !detail.has_ticks() => {
+            &["enter continue", "esc back", "b blame", "H history", "? keys", "pgdn diff"]
         }
+        None if !detail.can_mark() => &[
+            "enter continue",
+            "esc back",
+            "space tick",
+            "b blame",
+            "H history",
+            "? keys",
+            "a all",
+            "pgdn diff",
+        ],
         None => &[
             "enter continue",
             "esc back",
             "space tick",
-            "a all",
             "t take",
             "m mine",
-            "pgdn diff",
+            "b blame",
+            "H history",
             "? keys",
+            "a all",
+            "pgdn diff",
         ],
     };
     Line::styled(keys_that_fit(keys, width), theme.hint)

@@ -17,6 +17,8 @@ const KEYS: &[(&str, &str)] = &[
     ("a", "tick all files, or none"),
     ("t", "the agent changed this file: restore it"),
     ("m", "I changed this file: keep it"),
+    ("b H", "blame; history of the file"),
+    ("w", "in a blame: why this line"),
     ("b f c", "both, files, conversation"),
     ("/", "filter by description, label and id"),
     ("tab", "points or executions"),

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::super::list::Entry;
 use super::super::{ExecutionRow, FileAction, FilePreview, Mark, Menu, PointRow, Preview, RowId};
-use super::rows::{CURRENT, Counts};
+use super::rows::{CURRENT, Counts, agent_spans};
 use crate::cut_text::{fit, fit_end};
 use crate::theme::Theme;
 use crate::wrap::wrap;
@@ -25,7 +25,7 @@ pub(super) fn lines(menu: &Menu, area: Rect, theme: &Theme) -> Vec<Line<'static>
         Some(Entry::Older(hidden)) => {
             wrapped(&format!("enter shows {}.", menu.describe_older(hidden)), width, theme.hint)
         }
-        Some(Entry::Heading | Entry::Item(_)) | None => Vec::new(),
+        Some(Entry::Heading | Entry::Item(_) | Entry::Operation(_)) | None => Vec::new(),
     }
 }
 
@@ -91,12 +91,21 @@ fn execution_title(row: &ExecutionRow, width: usize, theme: &Theme) -> Vec<Line<
 
 fn point_title(row: &PointRow, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut facts = Facts::new(Span::styled(fit(&row.age, width.min(20)), theme.hint), width);
-    if !facts.add(Counts::Full.spans(row, theme)) {
+    if !facts.add(agent_spans(row, theme)) {
         facts.add(Counts::Short.spans(row, theme));
+    }
+    for party in &row.others {
+        facts.add(vec![Span::styled(party.text(), theme.hint)]);
+    }
+    if let Some(words) = row.taken_back.words() {
+        facts.add(vec![Span::styled(words, theme.warning)]);
     }
     let label = row.label.as_ref().map(|label| format!("[{label}]"));
     for name in label.into_iter().chain([row.agent_and_session()]) {
         facts.add(vec![Span::styled(fit(&name, 24), theme.name)]);
+    }
+    if let Some(git) = &row.git {
+        facts.add(vec![Span::styled(format!("git: {}", fit(git, 40)), theme.hint)]);
     }
     let mut description = wrap(&row.description, width);
     if description.len() > DESCRIPTION_LINES {

@@ -1,7 +1,7 @@
 //! Draws the visible rows of the list.
 
 use super::super::list::{Entry, List};
-use super::super::{Menu, MenuScope, PointRow, Tab};
+use super::super::{Menu, MenuScope, PointRow, Tab, TakenBack};
 use super::put;
 use crate::chat::format_counts;
 use crate::cut_text::fit;
@@ -76,7 +76,12 @@ impl Columns {
             Tab::Points => menu.points[*index].age.width(),
             Tab::Executions => menu.executions[*index].age.width(),
         };
-        let age = indices.iter().map(age).max().unwrap_or(0);
+        let operation_age = |entry: &Entry| match entry {
+            Entry::Operation(index) => menu.operations[*index].age.width(),
+            _ => 0,
+        };
+        let ages = indices.iter().map(age).chain(visible.iter().map(operation_age));
+        let age = ages.max().unwrap_or(0);
         let ago = width >= NARROW || age <= CURRENT_WIDTH;
         let most = if ago { 16 } else { CURRENT_WIDTH };
         let age = age.clamp(CURRENT_WIDTH, most);
@@ -104,6 +109,7 @@ impl Columns {
         for (author, counts, description) in [
             (author(Author::Session), Counts::Full, 20),
             (author(Author::Agent), Counts::Full, 20),
+            (author(Author::Agent), Counts::Lines, 16),
             (author(Author::Agent), Counts::Short, 6),
             (None, Counts::Short, 6),
         ] {
@@ -151,6 +157,14 @@ impl Columns {
                 ),
             ]),
             Entry::Heading => Line::styled("  other sessions", theme.hint),
+            Entry::Operation(index) => {
+                let row = &menu.operations[index];
+                let author = self.author.map_or(0, |(_, author)| author + self.gap());
+                let room = self.left(self.age + self.gap() + author);
+                let words = format!("{}{}", " ".repeat(author), fit(&row.text(), room));
+                let spans = [head(String::new()), self.age(&row.age, theme), Span::raw(words)];
+                Line::from(spans.to_vec()).style(theme.hint)
+            }
             Entry::Item(index) => {
                 let mut spans = vec![head((index + 1).to_string())];
                 match menu.tab {
@@ -227,31 +241,74 @@ impl Author {
 /// How changes are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counts {
-    /// `2 files +10 -3`.
+    /// `2 files +10 -3  you +4  partly taken back`.
     Full,
-    /// `+10 -3`, or the files if lines were not counted.
+    /// `+10 -3  you +4  partly taken back`.
+    Lines,
+    /// `+10 -3`, or the files if lines were not counted; `taken back` if all was.
     Short,
 }
 
 impl Counts {
     fn text(self, row: &PointRow) -> String {
-        match (self, row.files, row.lines) {
-            (Self::Full, 0, _) => "no files".to_owned(),
-            (Self::Short, 0, _) => "–".to_owned(),
-            (Self::Short, _, Some((added, removed))) => format!("+{added} -{removed}"),
-            (_, files, lines) => format_counts(files, lines),
-        }
+        self.spans(row, &Theme::plain()).iter().map(|span| span.content.as_ref()).collect()
     }
 
     pub(super) fn spans(self, row: &PointRow, theme: &Theme) -> Vec<Span<'static>> {
-        let words = self.text(row);
-        let (Some((added, removed)), Some((files, _))) = (row.lines, words.split_once('+')) else {
-            return vec![Span::styled(words, theme.hint)];
-        };
-        vec![
-            Span::styled(files.to_owned(), theme.hint),
-            Span::styled(format!("+{added}"), theme.added),
-            Span::styled(format!(" -{removed}"), theme.removed),
-        ]
+        let taken_back = row.taken_back.words().map(|words| Span::styled(words, theme.warning));
+        if self == Self::Short {
+            return match taken_back.filter(|_| row.taken_back == TakenBack::Yes) {
+                Some(words) => vec![words],
+                None if row.files > 0 => short_spans(row, theme),
+                None => match row.others.first() {
+                    Some(party) => vec![Span::styled(party.text(), theme.hint)],
+                    None => short_spans(row, theme),
+                },
+            };
+        }
+        let mut spans = Vec::new();
+        if row.files > 0 || row.others.is_empty() {
+            spans.extend(match self {
+                Self::Full => agent_spans(row, theme),
+                Self::Lines | Self::Short => short_spans(row, theme),
+            });
+        }
+        let others = row.others.iter().map(|party| Span::styled(party.text(), theme.hint));
+        for span in others.chain(taken_back) {
+            if !spans.is_empty() {
+                spans.push(Span::raw("  "));
+            }
+            spans.push(span);
+        }
+        spans
     }
+}
+
+/// `2 files +10 -3`: what the point's agent changed.
+pub(super) fn agent_spans(row: &PointRow, theme: &Theme) -> Vec<Span<'static>> {
+    if row.files == 0 {
+        return vec![Span::styled("no files", theme.hint)];
+    }
+    let mut spans = vec![Span::styled(format_counts(row.files, None), theme.hint)];
+    if let Some(lines) = row.lines {
+        spans.push(Span::raw(" "));
+        spans.extend(line_spans(lines, theme));
+    }
+    spans
+}
+
+/// `+10 -3`, or the files if lines were not counted.
+fn short_spans(row: &PointRow, theme: &Theme) -> Vec<Span<'static>> {
+    match row.lines {
+        _ if row.files == 0 => vec![Span::styled("–", theme.hint)],
+        Some(lines) => line_spans(lines, theme),
+        None => agent_spans(row, theme),
+    }
+}
+
+fn line_spans((added, removed): (usize, usize), theme: &Theme) -> Vec<Span<'static>> {
+    vec![
+        Span::styled(format!("+{added}"), theme.added),
+        Span::styled(format!(" -{removed}"), theme.removed),
+    ]
 }

@@ -224,6 +224,11 @@ impl Host {
                     menu.set_preview(row, preview);
                 }
             }
+            JobResult::Answer { question, answer } => {
+                if let Some(menu) = &mut self.chat.menu {
+                    menu.set_answer(&question, answer);
+                }
+            }
             JobResult::Restored { job, result } => self.on_restored(*job, result),
             JobResult::RestoredExecution { execution, result } => {
                 self.on_restored_execution(&execution, result);

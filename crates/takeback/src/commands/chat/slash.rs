@@ -12,6 +12,11 @@ pub(super) enum Verb {
     Redo,
     Diff,
     Points,
+    Show,
+    Blame,
+    Why,
+    History,
+    Stats,
     Status,
     Save,
     Load,
@@ -34,7 +39,7 @@ const fn command(
 }
 
 /// In the order of `/help`, which is that of [`VERBS`].
-static REGISTRY: [SlashCommand; 16] = [
+static REGISTRY: [SlashCommand; 21] = [
     command(
         "checkpoint",
         &[],
@@ -51,6 +56,16 @@ static REGISTRY: [SlashCommand; 16] = [
     command("redo", &[], "", "undo the last undo"),
     command("diff", &[], "", "show what changed since the last prompt"),
     command("points", &["log"], "", "list points, newest first"),
+    command(
+        "show",
+        &[],
+        "[point]",
+        "show a point and who changed what after it; without one, the last prompt",
+    ),
+    command("blame", &[], "PATH", "show who wrote each line of a file"),
+    command("why", &[], "PATH:LINE", "show the prompt and the change that wrote a line"),
+    command("history", &[], "PATH", "list the points after which a file changed"),
+    command("stats", &[], "", "show who wrote how much, and what is left of it"),
     command("status", &[], "", "show what is recorded, and where"),
     command("save", &[], "[name]", "save this conversation under a name"),
     command("load", &[], "NAME", "continue a saved conversation"),
@@ -63,13 +78,18 @@ static REGISTRY: [SlashCommand; 16] = [
     command("exit", &["quit"], "", "end the session"),
 ];
 
-const VERBS: [Verb; 16] = [
+const VERBS: [Verb; 21] = [
     Verb::Checkpoint,
     Verb::Rewind,
     Verb::Undo,
     Verb::Redo,
     Verb::Diff,
     Verb::Points,
+    Verb::Show,
+    Verb::Blame,
+    Verb::Why,
+    Verb::History,
+    Verb::Stats,
     Verb::Status,
     Verb::Save,
     Verb::Load,

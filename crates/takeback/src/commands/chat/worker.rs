@@ -15,20 +15,26 @@ use takeback_agents::{ChatAgent, last_memory};
 use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target, preview, rewind};
 use takeback_core::{checkpoint, find_point};
 use takeback_store::state::Category;
-use takeback_store::{PointId, RewindId, RewindKind, Seq, SessionId};
-use takeback_tui::{DiffLine, ExecutionRow, PointRow, Preview, RowId, ToolEnd};
+use takeback_store::{PointId, PointQuery, RewindId, RewindKind, Seq, SessionId};
+use takeback_tui::{
+    DiffLine, ExecutionRow, FileAnswer, FileQuestion, OperationRow, PointRow, Preview, RowId,
+    ToolEnd,
+};
 
 use super::Event;
 use super::conversation::{self, Conversation};
 use super::host::Direction;
 use super::restore::{RestoreContext, RestoreError, RestoreJob, RestoreOutcome, restore};
-use crate::args::{ExportArgs, ImportArgs, LogArgs, Options};
+use crate::args::{
+    BlameArgs, ExportArgs, HistoryArgs, ImportArgs, LogArgs, Options, ShowArgs, StatsArgs, WhyArgs,
+};
 use crate::commands::cleanup::enforce_point_cap;
 use crate::commands::filediff::{LineCounts, Lines};
 use crate::commands::menu::{
-    execution_preview, execution_request, execution_rows, point_rows, preview_files,
+    self, execution_preview, execution_request, execution_rows, operation_rows, point_rows,
+    preview_files,
 };
-use crate::commands::{export, import, log, receipt, status};
+use crate::commands::{blame, export, history, import, log, receipt, show, stats, status, why};
 use crate::error::{CommandError, Kind};
 use crate::place::Place;
 use crate::point::check_label;
@@ -42,6 +48,8 @@ pub(super) enum Job {
         trigger: MenuTrigger,
     },
     Preview(RowId),
+    /// A question about a file of the menu's preview.
+    Ask(FileQuestion),
     Restore(RestoreJob),
     RestoreExecution(String),
     /// Undo or redo one of these rewinds; if there are none, the last one in the store.
@@ -57,6 +65,11 @@ pub(super) enum Job {
     },
     Diff,
     Points,
+    Blame(String),
+    Why(String),
+    History(String),
+    Stats,
+    Show(Option<String>),
     Status,
     Export(String),
     Import(String),
@@ -95,6 +108,10 @@ pub(super) enum JobResult {
     Preview {
         row: RowId,
         preview: Result<Preview, String>,
+    },
+    Answer {
+        question: FileQuestion,
+        answer: Result<FileAnswer, String>,
     },
     Restored {
         job: Box<RestoreJob>,
@@ -136,6 +153,7 @@ pub(super) enum JobResult {
 pub(super) struct MenuRows {
     pub(super) trigger: MenuTrigger,
     pub(super) points: Vec<PointRow>,
+    pub(super) operations: Vec<OperationRow>,
     pub(super) executions: Vec<ExecutionRow>,
     pub(super) can_undo: bool,
     /// The id of the point to open.
@@ -212,6 +230,11 @@ impl Worker {
                 let result = restore(&mut RestoreContext { workspace, agent, session }, &job);
                 JobResult::Restored { job: Box::new(job), result }
             }
+            Job::Ask(question) => {
+                let options = Options { quiet: true, ..self.options.clone() };
+                let answer = menu::answer(&mut self.place.workspace, &options, &question);
+                JobResult::Answer { question, answer: answer.map_err(|error| error.line()) }
+            }
             Job::RestoreExecution(execution) => {
                 let result = self.restore_execution(&execution).map_err(|error| error.line());
                 JobResult::RestoredExecution { execution, result }
@@ -230,6 +253,23 @@ impl Worker {
                 let args = LogArgs::newest(LogArgs::LIMIT);
                 message(self.command(|options, screen| log::log(options, &args, screen)))
             }
+            Job::Blame(path) => {
+                let args = BlameArgs { path, lines: None };
+                message(self.command(|options, screen| blame::blame(options, &args, screen)))
+            }
+            Job::Why(line) => {
+                let args = WhyArgs { line };
+                message(self.command(|options, screen| why::why(options, &args, screen)))
+            }
+            Job::History(path) => {
+                let args = HistoryArgs { path, limit: LogArgs::LIMIT };
+                message(self.command(|options, screen| history::history(options, &args, screen)))
+            }
+            Job::Stats => {
+                let args = StatsArgs { range: None, since: None };
+                message(self.command(|options, screen| stats::stats(options, &args, screen)))
+            }
+            Job::Show(point) => message(self.show(point)),
             Job::Status => message(self.command(status::status)),
             Job::Export(file) => {
                 let args = ExportArgs {
@@ -284,8 +324,9 @@ impl Worker {
         let can_undo = !workspace.store.rewind_headers()?.is_empty();
         let open = open.map(|name| self.find_point(name)).transpose()?;
         let points = point_rows(workspace, Some(&self.session), open, &mut self.counts)?;
+        let operations = operation_rows(workspace, &points)?;
         let open = open.map(|point| point.to_string());
-        Ok(MenuRows { trigger, points, executions, can_undo, open })
+        Ok(MenuRows { trigger, points, operations, executions, can_undo, open })
     }
 
     fn find_point(&self, name: &str) -> Result<PointId, CommandError> {
@@ -356,6 +397,15 @@ impl Worker {
                 result => return Ok(result?),
             }
         }
+    }
+
+    /// Without a name: the last prompt. `@` may be a step of the agent.
+    fn show(&self, point: Option<String>) -> Result<String, CommandError> {
+        let last = PointQuery::LastPromptOf(&self.session);
+        let last = self.place.workspace.store.find_points(last)?.pop();
+        let last = last.map_or_else(|| "@".to_owned(), |point| point.id.to_string());
+        let args = ShowArgs { point: point.unwrap_or(last), patch: false };
+        self.command(|options, screen| show::show(options, &args, screen))
     }
 
     fn checkpoint(&mut self, label: &str) -> Result<String, CommandError> {

@@ -112,7 +112,7 @@ pub(crate) fn described(point: &Point) -> String {
 }
 
 /// What an operation did, in a few words.
-pub(super) fn operation_title(
+pub(crate) fn operation_title(
     store: &dyn Store,
     operation: &RewindHeader,
 ) -> Result<String, StoreError> {

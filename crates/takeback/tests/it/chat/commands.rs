@@ -44,6 +44,11 @@ fn help_lists_all_of_them_by_both_names() {
                 "/redo",
                 "/diff",
                 "/points",
+                "/show",
+                "/blame",
+                "/why",
+                "/history",
+                "/stats",
                 "/status",
                 "/save",
                 "/load",
@@ -121,6 +126,22 @@ fn diff_points_and_status_answer_on_the_screen() {
     }
     let work = std::fs::canonicalize(user.work()).expect("it is there");
     chat.asks("/status", &work.display().to_string()).sees("2 points");
+}
+
+#[test]
+fn questions_about_files_are_answered_on_the_screen() {
+    let user = User::new();
+    let mut chat = after_two_prompts_in(&user.terminal(120, 60));
+    chat.asks("/blame utils.ts", "export function add").sees("builtin");
+    chat.asks("/why utils.ts:1", "known by").sees("prompt   Create a file utils.ts with add");
+    chat.asks("/clear", "A new conversation.").sees_no("known by");
+    chat.asks("/history utils.ts", "Add multiply").sees("new").sees("1 file");
+    chat.asks("/stats", "By prompt").sees("agents");
+    chat.asks("/show", "made  ").sees("Add multiply and divide").sees("utils.ts");
+    chat.asks("/why", "Command execution failed: /why needs a path:line");
+    chat.asks("/why utils.ts", "Command execution failed: utils.ts is not PATH:LINE");
+    chat.asks("/blame none", "Command execution failed: none was never recorded");
+    chat.asks("/show none", "Command execution failed: no point is called");
 }
 
 #[test]

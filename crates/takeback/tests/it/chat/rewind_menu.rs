@@ -321,3 +321,41 @@ fn older_points_are_not_called_this_sessions_without_a_session() {
     assert!(!menu.ever().contains("in this session"), "{}", menu.shown());
     menu.types(ENTER).sees("prompt 0");
 }
+
+#[test]
+fn rows_count_by_author_and_rewinds_are_between_them() {
+    let user = after_two_prompts();
+    user.succeeds(&["checkpoint", "later"]);
+    user.succeeds(&["rewind", "m2", "-y"]);
+    let mut menu = opens(&user, &[]);
+    menu.sees("rewind to").sees("taken back").sees("you +1 -1");
+    let shown = menu.shown();
+    let row = |text: &str| shown.lines().position(|line| line.contains(text));
+    assert!(row("rewind to") < row("[later]"), "{shown}");
+    assert!(
+        shown.lines().any(|line| line.contains("make it two") && line.contains("taken back")),
+        "{shown}"
+    );
+    menu.types(ESC);
+    assert_eq!(menu.ends(), 5);
+}
+
+#[test]
+fn a_file_of_the_preview_is_asked_about() {
+    let user = after_two_prompts();
+    let mut menu = opens(&user, &[]);
+    menu.types("1").sees("> [x] restore").types("b").sees("blame a.txt").sees("two");
+    menu.types("w").sees("why a.txt:1").sees("make it two").sees("-one").sees("+two");
+    menu.types(ESC).sees("blame a.txt").types(ESC).sees("> [x] restore");
+    menu.types("H").sees("history a.txt").sees("make it one").types(ESC).sees("> [x] restore");
+    // The second file was made by the prompt.
+    menu.types(DOWN)
+        .sees("> [x] delete")
+        .types("b")
+        .sees("blame b.txt")
+        .types(ESC)
+        .sees("> [x] delete");
+    menu.types(ESC).sees("(current)").types(ESC);
+    assert_eq!(menu.ends(), 5);
+    assert_eq!(files(&user), expected("two\n", true, "mine, later\n"));
+}

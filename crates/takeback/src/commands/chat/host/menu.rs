@@ -17,7 +17,7 @@ impl Host {
     }
 
     pub(super) fn show_menu(&mut self, rows: MenuRows) {
-        let MenuRows { trigger, points, mut executions, can_undo, open } = rows;
+        let MenuRows { trigger, points, operations, mut executions, can_undo, open } = rows;
         // Without a prompt, this session's own steps lead nowhere.
         if points.is_empty() {
             executions.retain(|row| row.execution != self.session.0);
@@ -32,7 +32,7 @@ impl Host {
             can_undo,
             can_mark: true,
         };
-        let mut menu = Menu::new(points, executions, options);
+        let mut menu = Menu::new(points, executions, options).with_operations(operations);
         let action = open.map_or(MenuAction::Stay, |id| menu.open(&id));
         self.chat.menu = Some(menu);
         self.on_menu(action);
@@ -43,6 +43,7 @@ impl Host {
             MenuAction::Stay => {}
             MenuAction::Cancel => self.say(Tone::Hint, "Exited checkpoint selection."),
             MenuAction::Preview(row) => self.job(Job::Preview(row)),
+            MenuAction::Ask(question) => self.job(Job::Ask(question)),
             MenuAction::Restore(choice) => {
                 let messages = self.prompts.iter().map(|prompt| prompt.message.clone()).collect();
                 self.begin(Job::Restore(RestoreJob { choice, with_agent: true, messages }));

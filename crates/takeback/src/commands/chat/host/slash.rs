@@ -30,6 +30,11 @@ impl Host {
             (Verb::Redo, _) => self.reverse(Direction::Redo),
             (Verb::Diff, _) => self.job(Job::Diff),
             (Verb::Points, _) => self.job(Job::Points),
+            (Verb::Show, point) => self.job(Job::Show(point)),
+            (Verb::Blame, Some(path)) => self.job(Job::Blame(path)),
+            (Verb::Why, Some(line)) => self.job(Job::Why(line)),
+            (Verb::History, Some(path)) => self.job(Job::History(path)),
+            (Verb::Stats, _) => self.job(Job::Stats),
             (Verb::Status, _) => self.job(Job::Status),
             (Verb::Save, name) => {
                 let conversation = Box::new(self.conversation());
@@ -42,7 +47,17 @@ impl Host {
             (Verb::Import, Some(file)) => self.job(Job::Import(file)),
             (Verb::Clear, _) => self.clear(),
             (Verb::Exit, _) => self.exit = true,
-            (Verb::Help | Verb::Load | Verb::Delete | Verb::Export | Verb::Import, _) => {
+            (
+                Verb::Help
+                | Verb::Load
+                | Verb::Delete
+                | Verb::Export
+                | Verb::Import
+                | Verb::Blame
+                | Verb::Why
+                | Verb::History,
+                _,
+            ) => {
                 self.help();
             }
         }

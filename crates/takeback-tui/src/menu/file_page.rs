@@ -1,0 +1,114 @@
+//! A question about one file (who wrote each line, its history, why a line is there) and its answer, as a
+//! page over the menu. Esc closes it.
+
+use crate::keys::Key;
+
+/// A question about a file of the preview.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FileQuestion {
+    /// What is asked.
+    pub kind: QuestionKind,
+    /// The file, as the preview shows it.
+    pub path: String,
+}
+
+/// What is asked about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum QuestionKind {
+    /// Who wrote each line.
+    Blame,
+    /// What happened to it.
+    History,
+    /// Why the line with this number, from 1, is there.
+    Why(usize),
+}
+
+/// The text of an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileAnswer {
+    /// One entry per row.
+    pub text: Vec<String>,
+    /// Of a blame: how many of the first rows are lines of the file, in order.
+    pub file_lines: usize,
+}
+
+/// What the menu must do after a key.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PageAction {
+    Stay,
+    Back,
+    Help,
+    Ask(FileQuestion),
+}
+
+pub(super) struct FilePage {
+    question: FileQuestion,
+    /// `None` until it arrives.
+    answer: Option<Result<FileAnswer, String>>,
+    /// The selected row of a blame. Other answers have no selection: it is their first visible row.
+    pub(super) row: usize,
+    /// The first visible row and how many fit, as of the last frame.
+    pub(super) top: usize,
+    pub(super) page: usize,
+}
+
+impl FilePage {
+    pub(super) fn new(question: FileQuestion) -> Self {
+        Self { question, answer: None, row: 0, top: 0, page: 10 }
+    }
+
+    pub(super) fn question(&self) -> &FileQuestion {
+        &self.question
+    }
+
+    pub(super) fn answer(&self) -> Option<&Result<FileAnswer, String>> {
+        self.answer.as_ref()
+    }
+
+    pub(super) fn set_answer(&mut self, answer: Result<FileAnswer, String>) {
+        self.answer = Some(answer);
+    }
+
+    /// Whether a row is selected, of which `why` can be asked.
+    pub(super) fn has_selection(&self) -> bool {
+        self.question.kind == QuestionKind::Blame && self.rows() > 0
+    }
+
+    /// How many rows the cursor can be on.
+    fn rows(&self) -> usize {
+        match &self.answer {
+            Some(Ok(answer)) if self.question.kind == QuestionKind::Blame => answer.file_lines,
+            Some(Ok(answer)) => answer.text.len().saturating_sub(self.page.saturating_sub(1)),
+            _ => 0,
+        }
+    }
+
+    /// Where the row ends. The notes of a blame belong to its last row.
+    pub(super) fn end_of(&self, row: usize) -> usize {
+        match &self.answer {
+            Some(Ok(answer)) if row + 1 == answer.file_lines => answer.text.len(),
+            _ => row + 1,
+        }
+    }
+
+    pub(super) fn press(&mut self, key: &Key) -> PageAction {
+        let last = self.rows().saturating_sub(1);
+        let page = self.page.saturating_sub(1).max(1);
+        match key {
+            Key::Esc | Key::Left | Key::Char('q' | 'h') => return PageAction::Back,
+            Key::Char('?') => return PageAction::Help,
+            Key::Up | Key::Char('k') => self.row = self.row.saturating_sub(1),
+            Key::Down | Key::Char('j') => self.row = (self.row + 1).min(last),
+            Key::PageUp | Key::Ctrl('u') => self.row = self.row.saturating_sub(page),
+            Key::PageDown | Key::Ctrl('d') => self.row = (self.row + page).min(last),
+            Key::Home => self.row = 0,
+            Key::End => self.row = last,
+            Key::Char('w') | Key::Enter if self.has_selection() => {
+                let (kind, path) = (QuestionKind::Why(self.row + 1), self.question.path.clone());
+                return PageAction::Ask(FileQuestion { kind, path });
+            }
+            _ => {}
+        }
+        PageAction::Stay
+    }
+}
