@@ -220,7 +220,7 @@ fn another_branch_has_no_commits_to_drop() {
 }
 
 #[test]
-fn a_repositorys_programs_never_run() {
+fn no_program_of_a_repository_runs() {
     let (mut project, point) = Project::new();
     project.sandbox.agent_writes("s", ".gitattributes", "a.txt filter=evil\n");
     project.agent_commits();
