@@ -95,45 +95,58 @@ impl<const N: usize> Table<N> {
 
     /// The width of each column; `None`: dropped.
     fn widths(&self, room: usize) -> [Option<usize>; N] {
-        let mut widths: [Option<usize>; N] = std::array::from_fn(|at| {
-            self.rows.iter().map(|row| row[at].columns()).max().filter(|width| *width > 0)
-        });
-        let total = |widths: &[Option<usize>; N]| {
-            let gaps = widths.iter().flatten().count().saturating_sub(1) * GAP;
-            self.indent + gaps + widths.iter().flatten().sum::<usize>()
-        };
-        let natural = widths;
-        loop {
-            let mut over = total(&widths).saturating_sub(room);
-            // The widest column is cut first, so that none is cut while another has room to spare.
-            while over > 0 {
-                let widest = (0..N)
-                    .filter_map(|at| {
-                        let (Overflow::End(least) | Overflow::Start(least)) = self.overflows[at]
-                        else {
-                            return None;
-                        };
-                        Some((widths[at].filter(|width| *width > least)?, at))
-                    })
-                    .max();
-                let Some((width, at)) = widest else { break };
-                widths[at] = Some(width - 1);
-                over -= 1;
-            }
-            if over == 0 {
-                return widths;
-            }
+        let mut is_kept = [true; N];
+        let mut dropped = Vec::new();
+        let mut widths = self.cut(room, is_kept);
+        while self.total(&widths) > room {
             let next = (0..N)
                 .filter_map(|at| match (self.overflows[at], widths[at]) {
                     (Overflow::All(order), Some(_)) => Some((order, at)),
                     _ => None,
                 })
                 .max();
-            let Some((_, goes)) = next else { return widths };
-            for at in 0..N {
-                widths[at] = natural[at].filter(|_| widths[at].is_some() && at != goes);
+            let Some((_, goes)) = next else { break };
+            is_kept[goes] = false;
+            dropped.push(goes);
+            widths = self.cut(room, is_kept);
+        }
+        // A narrow column may fit where a wide one that matters more does not.
+        for at in dropped.into_iter().rev().skip(1) {
+            is_kept[at] = true;
+            let with_it = self.cut(room, is_kept);
+            is_kept[at] = self.total(&with_it) <= room;
+            if is_kept[at] {
+                widths = with_it;
             }
         }
+        widths
+    }
+
+    fn total(&self, widths: &[Option<usize>; N]) -> usize {
+        let gaps = widths.iter().flatten().count().saturating_sub(1) * GAP;
+        self.indent + gaps + widths.iter().flatten().sum::<usize>()
+    }
+
+    /// The widths of the columns that are kept, cut as far as they may be so that they fit.
+    fn cut(&self, room: usize, is_kept: [bool; N]) -> [Option<usize>; N] {
+        let mut widths: [Option<usize>; N] = std::array::from_fn(|at| {
+            let widest = self.rows.iter().map(|row| row[at].columns()).max();
+            widest.filter(|width| is_kept[at] && *width > 0)
+        });
+        // The widest column is cut first, so that none is cut while another has room to spare.
+        for _ in room..self.total(&widths) {
+            let widest = (0..N)
+                .filter_map(|at| {
+                    let (Overflow::End(least) | Overflow::Start(least)) = self.overflows[at] else {
+                        return None;
+                    };
+                    Some((widths[at].filter(|width| *width > least)?, at))
+                })
+                .max();
+            let Some((width, at)) = widest else { break };
+            widths[at] = Some(width - 1);
+        }
+        widths
     }
 }
 

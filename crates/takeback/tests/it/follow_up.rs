@@ -44,6 +44,14 @@ fn with_names(text: &str, first: &str) -> String {
 }
 
 #[test]
+fn a_narrow_log_shows_what_changed_rather_than_where_git_moved() {
+    let (user, _) = after_a_commit();
+    let shown = |columns| user.normalize(&user.terminal(columns, 50).run(&["log"], "", "").shown());
+    assert_eq!(shown(60), "ID  just now  s  Add discounts  1 file +1 -1");
+    assert!(shown(100).contains("  git: main "), "{}", shown(100));
+}
+
+#[test]
 fn a_commit_is_shown_in_the_log_the_preview_and_the_receipt() {
     let (user, first) = after_a_commit();
     insta::assert_snapshot!(user.succeeds(&["log"]).out, @"ID  just now  s  Add discounts  1 file +1 -1  git: main ID → ID");

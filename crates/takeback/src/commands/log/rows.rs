@@ -33,10 +33,11 @@ pub(crate) fn print(
     let overflows = [
         Overflow::Nothing,
         Overflow::Nothing,
-        Overflow::All(1),
+        Overflow::All(2),
         Overflow::All(3),
         Overflow::End(20),
-        Overflow::All(2),
+        Overflow::All(1),
+        Overflow::All(4),
     ];
     let lanes = if with_graph { lanes(rows) } else { vec![String::new(); rows.len()] };
     let mut table = Table::new(0, overflows);
@@ -50,6 +51,7 @@ pub(crate) fn print(
                 Cell::plain(session_label(&row.point, &names)),
                 Cell::plain(title(&row.point)),
                 point_changes(row, store, &with_state)?,
+                git_move(row),
             ],
             LogRow::Operation(row) => [
                 lane,
@@ -58,6 +60,7 @@ pub(crate) fn print(
                 Cell::new(HINT, "you"),
                 Cell::new(HINT, operation_title(store, &row.operation)?),
                 operation_changes(row, store)?,
+                Cell::default(),
             ],
         });
     }
@@ -157,10 +160,13 @@ fn point_changes(
     if with_state.contains(&row.point.id) {
         cell.push(NAME, " state");
     }
-    if let Some(git) = &row.git_moved {
-        cell.push(HINT, format!("  git: {}", plain(&head_move(git).describe())));
-    }
     Ok(cell)
+}
+
+fn git_move(row: &PointRow) -> Cell {
+    let git = row.git_moved.as_ref();
+    let text = git.map(|git| format!("git: {}", plain(&head_move(git).describe())));
+    text.map_or_else(Cell::default, |text| Cell::new(HINT, text))
 }
 
 /// The agent's counts, then those of others, then whether it was taken back.
