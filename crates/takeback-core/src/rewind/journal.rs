@@ -28,6 +28,9 @@ pub(super) fn promise(
     id: RewindId,
 ) -> Result<RewindRecord, RewindError> {
     clear_idle_note(workspace);
+    // The close writes where these are found. If that is damaged, nothing on disk may change.
+    let head = workspace.store.head()?;
+    workspace.store.rewind_changes_after(head.seq)?;
     let safety_point = match workspace.opened.promise {
         Some((_, safety_point)) => safety_point,
         None => PointId((workspace.ambient.random)()),
