@@ -13,7 +13,7 @@ fmt:
 # clippy, with warnings denied
 lint:
     cargo clippy --workspace --all-targets -- -D warnings
-    cargo check -p takeback-store -p takeback-core -p takeback-agents --no-default-features
+    cargo clippy -p takeback-store -p takeback-core -p takeback-agents --no-default-features -- -D warnings
 
 # rustdoc, with warnings denied
 doc:

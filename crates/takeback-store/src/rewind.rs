@@ -98,6 +98,7 @@ impl StoredPlan {
         self.0.is_empty()
     }
 
+    #[cfg(feature = "sqlite")]
     pub(crate) fn from_bytes(bytes: Vec<u8>) -> Self {
         Self(bytes.into())
     }
