@@ -32,7 +32,8 @@ pub(crate) fn show(
     args: &ShowArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let place = place::open_caught_up(options, Store::MustExist)?;
+    let mut place = place::open_caught_up(options, Store::MustExist)?;
+    look_if_newest(&mut place.workspace, &args.point)?;
     let store = &*place.workspace.store;
     let time = now();
     let PointDetails { point, mut changes, answer } = details(&place.workspace, &args.point)?;
@@ -194,6 +195,15 @@ pub(crate) struct PointDetails {
     /// With the authors known now.
     changes: Vec<Change>,
     pub(crate) answer: answers::ShowAnswer,
+}
+
+/// What follows the newest point is not over: edits since the last event are recorded first.
+fn look_if_newest(workspace: &mut Workspace, name: &str) -> Result<(), CommandError> {
+    let point = find_in(&*workspace.store, name)?;
+    if next_point(&*workspace.store, &point)?.is_none() {
+        takeback_core::look_around(workspace)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn details(workspace: &Workspace, name: &str) -> Result<PointDetails, CommandError> {

@@ -117,6 +117,16 @@ fn a_diff_shows_lines_and_what_lines_do_not_show() {
 }
 
 #[test]
+fn the_newest_point_is_shown_with_edits_that_no_event_reported() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    user.succeeds(&["checkpoint"]);
+    assert!(user.succeeds(&["show", "@"]).out.contains("Nothing changed after it."));
+    user.write("a.txt", "two\n");
+    let shown = user.succeeds(&["show", "@"]).out;
+    assert!(shown.contains("a.txt") && shown.contains("you"), "{shown}");
+}
+
+#[test]
 fn a_point_is_shown_with_who_changed_what_after_it() {
     let user = two_points();
     let shown = user.takeback(&["show", "first"]).out;
