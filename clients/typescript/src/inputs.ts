@@ -32,8 +32,9 @@ export type AgentEvent =
       parent?: string;
       /** The agent's process: its death ends the session. */
       pid?: number;
+      model?: string;
     }
-  | { event: 'prompt'; session: string; message?: string; text: string }
+  | { event: 'prompt'; session: string; message?: string; text: string; model?: string }
   | {
       event: 'before_tool';
       session: string;
@@ -50,6 +51,6 @@ export type AgentEvent =
       background?: boolean;
       tool?: string;
     }
-  | { event: 'turn_end'; session: string }
-  | { event: 'session_end'; session: string }
+  | { event: 'turn_end'; session: string; model?: string }
+  | { event: 'session_end'; session: string; model?: string }
   | { event: 'step'; session: string; checkpoint: NewStateCheckpoint };

@@ -518,6 +518,20 @@ export type LineAuthor = 'you' | 'agent' | 'other' | 'before' | 'unknown';
 /** What names a line's author. */
 export type LineSource = 'log' | 'git' | 'note' | 'trace';
 
+/** What a model wrote. */
+export interface ModelStats {
+  /** Its name; `null`: agents that did not name theirs. */
+  model: string | null;
+  /** Files. */
+  files: number;
+  /** Lines added. */
+  insertions: number;
+  /** Lines removed. */
+  deletions: number;
+  /** Lines that are still there. */
+  left: number;
+}
+
 /** Why contents were not captured. */
 export type NotCapturedReason = 'tooLarge' | 'deadline' | 'unreadable' | 'unstable' | 'purged' | 'special' | 'derived' | 'tooMany' | 'reserved' | 'damaged';
 
@@ -906,6 +920,8 @@ export interface Session {
   id: string;
   /** The agent's name, if known. */
   agent: string | null;
+  /** The model that it last named. */
+  model: string | null;
   /** The session it was resumed or forked from. */
   parent: string | null;
   /** When it started. */
@@ -928,7 +944,7 @@ export interface SessionStats {
   session: string;
   /** Its agent. */
   agent: string | null;
-  /** Its model, where the agent said it. */
+  /** The model that it last named. */
   model: string | null;
   /** Files. */
   files: number;
@@ -978,6 +994,8 @@ export interface ShowAnswer {
   takenBack: TakenBack;
   /** The whole prompt; `null` if no prompt made the point, or it is not known. */
   prompt: string | null;
+  /** The model that worked on the prompt, where the agent named it. */
+  model: string | null;
   /** The state of the user's git repository, if there is one. */
   git: GitState | null;
   /** The changes after it, oldest first. */
@@ -1045,6 +1063,8 @@ export interface StatsAnswer {
   unknown: Written;
   /** Each session, by when it first wrote. */
   sessions: SessionStats[];
+  /** Each model. */
+  models: ModelStats[];
   /** Each prompt that changed something, oldest first. */
   prompts: PromptStats[];
   /** Files of which it is not known what is left: not text, too large, or lost. */

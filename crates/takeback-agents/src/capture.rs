@@ -41,12 +41,23 @@ pub(crate) struct Recording {
     say: Sender<ChatEvent>,
     /// Reported in this turn already.
     reported: HashSet<String>,
+    /// The model that works on the turn, once it is known.
+    pub(crate) model: Option<String>,
 }
 
 impl From<Capture> for Recording {
     fn from(capture: Capture) -> Self {
         let Capture { workspace, session, tools, say, recording, formatter } = capture;
-        Self { workspace, session, tools, recording, formatter, say, reported: HashSet::new() }
+        Self {
+            workspace,
+            session,
+            tools,
+            recording,
+            formatter,
+            say,
+            reported: HashSet::new(),
+            model: None,
+        }
     }
 }
 
@@ -58,13 +69,14 @@ impl Recording {
             agent: Some(agent.to_owned()),
             parent: None,
             owner,
+            model: self.model.clone(),
         });
     }
 
     /// Makes the prompt's point. Durable when this returns.
     pub(crate) fn prompt(&mut self, message: &str, text: &str) -> Option<PromptPoint> {
         let (session, message) = (self.session.clone(), Some(message.to_owned()));
-        let event = AgentEvent::Prompt { session, message, text: text.to_owned() };
+        let event = AgentEvent::Prompt { session, message, text: text.to_owned(), model: None };
         let id = self.record_event(&event)?.point?;
         let found = self.workspace.store.find_points(PointQuery::Id(id)).ok();
         let made = found.and_then(|mut points| points.pop()).map(|point| point.created_at);
@@ -108,11 +120,14 @@ impl Recording {
     }
 
     pub(crate) fn turn_end(&mut self) {
-        self.record_event(&AgentEvent::TurnEnd { session: self.session.clone() });
+        self.record_event(&AgentEvent::TurnEnd {
+            session: self.session.clone(),
+            model: self.model.clone(),
+        });
     }
 
     pub(crate) fn session_end(&mut self) {
-        self.record_event(&AgentEvent::SessionEnd { session: self.session.clone() });
+        self.record_event(&AgentEvent::SessionEnd { session: self.session.clone(), model: None });
     }
 
     /// Records an event; `None` if it could not be recorded, which has been reported.

@@ -48,6 +48,8 @@ pub struct HookEvent {
     pub prompt: Option<String>,
     /// When the agent sent it.
     pub timestamp: Option<Timestamp>,
+    /// The model in use, if the payload names it.
+    pub model: Option<String>,
     /// The session began as a copy of another one. The transcript may name it: see
     /// [`Transcript::parent`](crate::transcript::Transcript::parent).
     pub is_fork: bool,

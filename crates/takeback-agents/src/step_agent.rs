@@ -174,11 +174,19 @@ impl<'a> StepAgent<'a> {
         }
 
         let (agent, owner) = (Some("reference".to_owned()), process::current());
-        let start =
-            AgentEvent::SessionStart { session: session.clone(), agent, parent: None, owner };
+        let start = AgentEvent::SessionStart {
+            session: session.clone(),
+            agent,
+            parent: None,
+            owner,
+            model: None,
+        };
         record(workspace, &start)?;
         let text = format!("execution {}", self.execution);
-        record(workspace, &AgentEvent::Prompt { session: session.clone(), message: None, text })?;
+        record(
+            workspace,
+            &AgentEvent::Prompt { session: session.clone(), message: None, text, model: None },
+        )?;
         let ended = match resumed {
             Some(resumed) => self.resume(workspace, resumed, head),
             None => self.begin(workspace, initial),
@@ -186,7 +194,7 @@ impl<'a> StepAgent<'a> {
         .and_then(|position| self.run_from(workspace, &session, position));
         // The session of an overtaken run belongs to the other run.
         if !matches!(ended, Err(RunError::Overtaken { .. })) {
-            let recorded = record(workspace, &AgentEvent::SessionEnd { session });
+            let recorded = record(workspace, &AgentEvent::SessionEnd { session, model: None });
             return ended.and_then(|values| Ok(recorded.map(|_| values)?));
         }
         ended

@@ -42,6 +42,8 @@ pub struct Transcript {
     pub prompts: Option<IdsLookup>,
     /// The message that a prompt became, if hooks know prompts by another id.
     pub message: Option<Lookup<String>>,
+    /// The model that answered last, if hooks do not name it.
+    pub model: Option<fn(transcript: &[u8]) -> Option<String>>,
 }
 
 impl Transcript {
@@ -54,6 +56,7 @@ impl Transcript {
         parent: None,
         prompts: None,
         message: None,
+        model: None,
     };
 
     /// The ends of those `calls` that have ended.

@@ -168,6 +168,8 @@ pub struct StatsAnswer {
     pub unknown: Written,
     /// Each session, by when it first wrote.
     pub sessions: Vec<SessionStats>,
+    /// Each model.
+    pub models: Vec<ModelStats>,
     /// Each prompt that changed something, oldest first.
     pub prompts: Vec<PromptStats>,
     /// Files of which it is not known what is left: not text, too large, or lost.
@@ -222,7 +224,19 @@ pub struct SessionStats {
     pub session: String,
     /// Its agent.
     pub agent: Option<String>,
-    /// Its model, where the agent said it.
+    /// The model that it last named.
+    pub model: Option<String>,
+    /// How much.
+    #[serde(flatten)]
+    pub written: Written,
+}
+
+/// What a model wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ModelStats {
+    /// Its name; `null`: agents that did not name theirs.
     pub model: Option<String>,
     /// How much.
     #[serde(flatten)]

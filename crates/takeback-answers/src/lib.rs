@@ -46,7 +46,7 @@ pub use self::file::{
 pub use self::follow_up::{CrossedCommit, FollowUp, GitFollowUp, GitStatus, HeadMove, InstallHint};
 pub use self::history::{
     BisectAnswer, BlameAnswer, BlamedLine, CatAnswer, FileRow, HistoryAnswer, LineAuthor,
-    LineSource, LineWriter, PromptStats, SessionStats, StatsAnswer, WhyAnswer, Written,
+    LineSource, LineWriter, ModelStats, PromptStats, SessionStats, StatsAnswer, WhyAnswer, Written,
 };
 pub use self::point::{
     ByAuthor, Call, ChangeCount, CheckpointAnswer, DiffAnswer, GitState, LogAnswer, Point,

@@ -162,6 +162,8 @@ pub struct ShowAnswer {
     pub point: Point,
     /// The whole prompt; `null` if no prompt made the point, or it is not known.
     pub prompt: Option<String>,
+    /// The model that worked on the prompt, where the agent named it.
+    pub model: Option<String>,
     /// The state of the user's git repository, if there is one.
     pub git: Option<GitState>,
     /// The changes after it, oldest first.

@@ -16,6 +16,8 @@ pub struct Session {
     pub id: String,
     /// The agent's name, if known.
     pub agent: Option<String>,
+    /// The model that it last named.
+    pub model: Option<String>,
     /// The session it was resumed or forked from.
     pub parent: Option<String>,
     /// When it started.

@@ -21,6 +21,9 @@ pub enum AgentEvent {
         parent: Option<SessionId>,
         /// The process whose death ends the session, where that is known.
         owner: Option<Process>,
+        /// The model, if the agent names it.
+        #[serde(default)]
+        model: Option<String>,
     },
     /// The user sent a prompt: a turn begins, and a point is made before it.
     Prompt {
@@ -30,6 +33,9 @@ pub enum AgentEvent {
         message: Option<String>,
         /// The prompt.
         text: String,
+        /// The model that gets it, if the agent names it.
+        #[serde(default)]
+        model: Option<String>,
     },
     /// A tool is about to run: what it may overwrite is saved.
     BeforeTool {
@@ -65,11 +71,17 @@ pub enum AgentEvent {
     TurnEnd {
         /// The session.
         session: SessionId,
+        /// The model that answered, if that is known.
+        #[serde(default)]
+        model: Option<String>,
     },
     /// The conversation ended. A resumed one begins again.
     SessionEnd {
         /// The session.
         session: SessionId,
+        /// The model that answered last, if that is known.
+        #[serde(default)]
+        model: Option<String>,
     },
 }
 
@@ -83,8 +95,20 @@ impl AgentEvent {
             | Self::BeforeTool { session, .. }
             | Self::AfterTool { session, .. }
             | Self::Step { session, .. }
-            | Self::TurnEnd { session }
-            | Self::SessionEnd { session } => session,
+            | Self::TurnEnd { session, .. }
+            | Self::SessionEnd { session, .. } => session,
+        }
+    }
+
+    /// The model that the event names.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        match self {
+            Self::SessionStart { model, .. }
+            | Self::Prompt { model, .. }
+            | Self::TurnEnd { model, .. }
+            | Self::SessionEnd { model, .. } => model.as_deref(),
+            Self::BeforeTool { .. } | Self::AfterTool { .. } | Self::Step { .. } => None,
         }
     }
 
@@ -97,8 +121,8 @@ impl AgentEvent {
             | Self::BeforeTool { session, .. }
             | Self::AfterTool { session, .. }
             | Self::Step { session, .. }
-            | Self::TurnEnd { session }
-            | Self::SessionEnd { session } => *session = name,
+            | Self::TurnEnd { session, .. }
+            | Self::SessionEnd { session, .. } => *session = name,
         }
         self
     }

@@ -49,7 +49,10 @@ impl Middleware<'_> {
     /// A new prompt: makes a point.
     pub fn prompt(&mut self, message: Option<&str>, text: &str) {
         let (session, message) = (self.session.clone(), message.map(str::to_owned));
-        self.record_event("", &AgentEvent::Prompt { session, message, text: text.to_owned() });
+        self.record_event(
+            "",
+            &AgentEvent::Prompt { session, message, text: text.to_owned(), model: None },
+        );
     }
 
     /// Saves what a tool call is about to overwrite, then runs it.
@@ -82,7 +85,7 @@ impl Middleware<'_> {
 
     /// The agent has answered the prompt.
     pub fn turn_end(&mut self) {
-        self.record_event("", &AgentEvent::TurnEnd { session: self.session.clone() });
+        self.record_event("", &AgentEvent::TurnEnd { session: self.session.clone(), model: None });
     }
 
     fn record_event(&mut self, call: &str, event: &AgentEvent) {

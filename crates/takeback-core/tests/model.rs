@@ -196,6 +196,7 @@ impl Run {
                     agent: None,
                     parent: parent.map(|(_, parent)| SessionId::from(*parent)),
                     owner: None,
+                    model: None,
                 });
                 self.oracle.start(session);
                 self.same_length(&recorded)
@@ -205,6 +206,7 @@ impl Run {
                     session: SessionId::from(*session),
                     message: None,
                     text: "a prompt".to_owned(),
+                    model: None,
                 };
                 let recorded = self.sandbox.tell(&event);
                 self.oracle.prompt(session, recorded.point.ok_or("a prompt makes a point")?);
@@ -229,15 +231,17 @@ impl Run {
                 None => Ok(()),
             },
             Step::TurnEnd(session) => {
-                let recorded =
-                    self.sandbox.tell(&AgentEvent::TurnEnd { session: SessionId::from(*session) });
+                let recorded = self
+                    .sandbox
+                    .tell(&AgentEvent::TurnEnd { session: SessionId::from(*session), model: None });
                 self.oracle.turn_end(session);
                 self.same_length(&recorded)
             }
             Step::End(session) => {
-                let recorded = self
-                    .sandbox
-                    .tell(&AgentEvent::SessionEnd { session: SessionId::from(*session) });
+                let recorded = self.sandbox.tell(&AgentEvent::SessionEnd {
+                    session: SessionId::from(*session),
+                    model: None,
+                });
                 self.oracle.session_end(session);
                 self.same_length(&recorded)
             }

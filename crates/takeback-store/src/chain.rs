@@ -118,6 +118,7 @@ impl Sum {
         bytes.time(session.ended_at);
         bytes.time(session.archived_at);
         bytes.optional_number(session.open_turn.map(|turn| turn.0));
+        bytes.optional(session.model.as_deref());
         Self::of(&bytes)
     }
 
@@ -131,6 +132,7 @@ impl Sum {
         bytes.text(&turn.prompt);
         bytes.time(Some(turn.opened_at));
         bytes.time(turn.closed_at);
+        bytes.optional(turn.model.as_deref());
         Self::of(&bytes)
     }
 

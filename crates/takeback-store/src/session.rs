@@ -26,6 +26,9 @@ pub struct Session {
     pub archived_at: Option<Timestamp>,
     /// The turn under way.
     pub open_turn: Option<TurnId>,
+    /// The model that the agent last named.
+    #[serde(default)]
+    pub model: Option<String>,
 }
 
 impl Session {
@@ -69,6 +72,9 @@ pub struct Turn {
     pub opened_at: Timestamp,
     /// When the agent finished; `None` while it works.
     pub closed_at: Option<Timestamp>,
+    /// The model that worked on it, where the agent named it.
+    #[serde(default)]
+    pub model: Option<String>,
 }
 
 /// One tool call.
@@ -227,6 +233,7 @@ mod tests {
             ended_at: None,
             archived_at: None,
             open_turn: None,
+            model: None,
         };
         let subagent = session(SessionId::from("a").part("b/c"), Some("a"));
         assert_eq!(subagent.id, SessionId::from("a/b/c"));

@@ -197,6 +197,7 @@ impl Sandbox {
             agent: Some("agent".to_owned()),
             parent: None,
             owner: None,
+            model: None,
         });
     }
 
@@ -210,7 +211,12 @@ impl Sandbox {
         while last.is_some_and(|last| last.message_ids.contains(&message)) {
             message.push_str(" again");
         }
-        let event = AgentEvent::Prompt { session, message: Some(message), text: text.to_owned() };
+        let event = AgentEvent::Prompt {
+            session,
+            message: Some(message),
+            text: text.to_owned(),
+            model: None,
+        };
         self.tell(&event).point.expect("a prompt makes a point")
     }
 
@@ -275,12 +281,18 @@ impl Sandbox {
 
     /// Ends the session's turn.
     pub fn turn_end(&mut self, session: &str) {
-        self.tell(&AgentEvent::TurnEnd { session: SessionId::from(session) });
+        self.tell(&AgentEvent::TurnEnd { session: SessionId::from(session), model: None });
+    }
+
+    /// Ends the session's turn, in which this model answered.
+    pub fn turn_end_by(&mut self, session: &str, model: &str) {
+        let (session, model) = (SessionId::from(session), Some(model.to_owned()));
+        self.tell(&AgentEvent::TurnEnd { session, model });
     }
 
     /// Ends the session.
     pub fn session_end(&mut self, session: &str) {
-        self.tell(&AgentEvent::SessionEnd { session: SessionId::from(session) });
+        self.tell(&AgentEvent::SessionEnd { session: SessionId::from(session), model: None });
     }
 
     // --- rewinding ----------------------------------------------------------------------------

@@ -134,7 +134,8 @@ impl Takeback {
         let session = SessionId::from(session);
         let mut shared = self.lock();
         shared.sessions.remove(&session);
-        record(&mut shared.place.workspace, &AgentEvent::SessionEnd { session }).map(drop)
+        record(&mut shared.place.workspace, &AgentEvent::SessionEnd { session, model: None })
+            .map(drop)
     }
 
     /// Records a prompt and makes a point: the tree as the agent finds it.
@@ -159,6 +160,7 @@ impl Takeback {
             session: session.clone(),
             message: message.map(str::to_owned),
             text: text.to_owned(),
+            model: None,
         };
         let recorded = shared.record("", &event)?;
         let point = recorded.point.ok_or(RecordError::Locked)?;
@@ -313,6 +315,7 @@ impl SharedWorkspace {
             agent: agent.map(str::to_owned),
             parent: parent.map(SessionId::from),
             owner: place::this_process(),
+            model: None,
         };
         record(&mut self.place.workspace, &event)?;
         self.sessions.insert(session.clone());

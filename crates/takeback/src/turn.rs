@@ -131,7 +131,7 @@ impl Turn {
 
     /// The agent has answered the prompt.
     pub fn end(self) {
-        let event = AgentEvent::TurnEnd { session: self.session.clone() };
+        let event = AgentEvent::TurnEnd { session: self.session.clone(), model: None };
         self.takeback.lock().record_or_note("", &event);
     }
 }

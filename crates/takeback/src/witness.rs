@@ -102,11 +102,19 @@ impl TranscriptWitness {
 
 /// The end of a transcript, large enough for the newest prompt and its calls.
 pub(crate) fn end_of(transcript: &Path) -> Option<Vec<u8>> {
-    const MOST: u64 = 1 << 20;
+    last_bytes(transcript, 1 << 20)
+}
+
+/// The end of a transcript, large enough for the model's last answer.
+pub(crate) fn last_answer(transcript: &Path) -> Option<Vec<u8>> {
+    last_bytes(transcript, 1 << 17)
+}
+
+fn last_bytes(transcript: &Path, most: u64) -> Option<Vec<u8>> {
     let mut file = File::open(transcript).ok()?;
     let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(MOST))).ok()?;
+    file.seek(SeekFrom::Start(length.saturating_sub(most))).ok()?;
     let mut end = Vec::new();
-    file.take(MOST).read_to_end(&mut end).ok()?;
+    file.take(most).read_to_end(&mut end).ok()?;
     Some(end)
 }

@@ -38,6 +38,7 @@ pub static COPILOT: AgentKind = AgentKind {
         end: Some(transcript::end),
         allowed_at: Some(transcript::allowed_at),
         path: Some(transcript::path),
+        model: Some(transcript::model),
         ..Transcript::NONE
     },
     sessions: SessionFiles {

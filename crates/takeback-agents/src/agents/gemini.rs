@@ -41,7 +41,11 @@ pub static GEMINI: AgentKind = AgentKind {
     tools: TOOLS,
     decode: hook::decode,
     message: Some(system_message),
-    transcript: Transcript { end: Some(transcript::end), ..Transcript::NONE },
+    transcript: Transcript {
+        end: Some(transcript::end),
+        model: Some(transcript::model),
+        ..Transcript::NONE
+    },
     sessions: SessionFiles {
         folder: HOME,
         patterns: &[&["tmp", "*", "chats", "*.jsonl"], &["tmp", "*", "chats", "*.json"]],

@@ -49,9 +49,10 @@ type RunTool = fn(&Call, &Workspace, &Signals, Duration) -> Outcome;
 
 impl Worker {
     pub(crate) fn run(mut self, commands: &Receiver<Command>) {
+        let model = Some(self.model.name().to_owned());
+        self.capture.model.clone_from(&model);
         self.capture.session_start(NAME);
         self.save("start");
-        let model = Some(self.model.name().to_owned());
         self.send_event(ChatEvent::Ready { session: None, model });
         while let Ok(command) = commands.recv() {
             match command {

@@ -46,6 +46,9 @@ pub(crate) struct HookPayload {
     is_interrupt: Option<bool>,
     /// How a session began.
     source: Option<String>,
+    /// A name; anything else is ignored.
+    #[serde(default)]
+    model: Value,
 }
 
 impl HookPayload {
@@ -66,6 +69,7 @@ impl HookPayload {
             transcript: self.transcript_path,
             prompt: self.prompt_id.or(turn),
             timestamp: self.timestamp.as_ref().and_then(moment),
+            model: self.model.as_str().filter(|name| !name.is_empty()).map(str::to_owned),
             is_fork,
             forked_from: None,
             kind,

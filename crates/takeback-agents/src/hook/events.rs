@@ -46,14 +46,22 @@ pub fn to_agent_event(
     Some(match &hook_event.kind {
         HookEventKind::Irrelevant | HookEventKind::PermissionAsked(_) => return None,
         HookEventKind::SessionStart => {
-            source.session_start(whole, hook_event.forked_from.clone().map(SessionId))
+            let parent = hook_event.forked_from.clone().map(SessionId);
+            source.session_start(whole, parent, hook_event.model.clone())
         }
-        HookEventKind::SubagentStart => source.session_start(part?, Some(whole)),
+        HookEventKind::SubagentStart => {
+            source.session_start(part?, Some(whole), hook_event.model.clone())
+        }
         // Without an id there is no session to end; its calls were recorded already.
-        HookEventKind::SubagentStop => AgentEvent::SessionEnd { session: part? },
-        HookEventKind::Prompt { text } => {
-            AgentEvent::Prompt { session, message: hook_event.prompt.clone(), text: text.clone() }
+        HookEventKind::SubagentStop => {
+            AgentEvent::SessionEnd { session: part?, model: hook_event.model.clone() }
         }
+        HookEventKind::Prompt { text } => AgentEvent::Prompt {
+            session,
+            message: hook_event.prompt.clone(),
+            text: text.clone(),
+            model: hook_event.model.clone(),
+        },
         HookEventKind::BeforeTool(call) => AgentEvent::BeforeTool {
             session,
             call: CallId(call.id.clone()),
@@ -79,8 +87,10 @@ pub fn to_agent_event(
             let (call, outcome) = (CallId(call.clone()), Outcome::Done);
             AgentEvent::AfterTool { session, call, outcome, report: CallReport::default() }
         }
-        HookEventKind::TurnEnd => AgentEvent::TurnEnd { session },
-        HookEventKind::SessionEnd => AgentEvent::SessionEnd { session },
+        HookEventKind::TurnEnd => AgentEvent::TurnEnd { session, model: hook_event.model.clone() },
+        HookEventKind::SessionEnd => {
+            AgentEvent::SessionEnd { session, model: hook_event.model.clone() }
+        }
     })
 }
 
@@ -90,9 +100,14 @@ pub(super) fn subagent_session(hook_event: &HookEvent) -> Option<SessionId> {
 }
 
 impl HookSource {
-    pub(super) fn session_start(self, session: SessionId, parent: Option<SessionId>) -> AgentEvent {
+    pub(super) fn session_start(
+        self,
+        session: SessionId,
+        parent: Option<SessionId>,
+        model: Option<String>,
+    ) -> AgentEvent {
         let agent = Some(self.agent.name.to_owned());
-        AgentEvent::SessionStart { session, agent, parent, owner: self.process }
+        AgentEvent::SessionStart { session, agent, parent, owner: self.process, model }
     }
 }
 
@@ -112,6 +127,7 @@ mod tests {
             transcript: None,
             prompt: None,
             timestamp: None,
+            model: Some("m".to_owned()),
             is_fork: false,
             forked_from: Some("first".to_owned()),
             kind: HookEventKind::SessionStart,
@@ -119,6 +135,6 @@ mod tests {
         let source = HookSource::new(AGENTS[0], None);
         let event = to_agent_event(&default_tools(), source, &copy);
         let (session, parent) = (SessionId("copy".to_owned()), SessionId("first".to_owned()));
-        assert_eq!(event, Some(source.session_start(session, Some(parent))));
+        assert_eq!(event, Some(source.session_start(session, Some(parent), copy.model)));
     }
 }

@@ -26,10 +26,10 @@ pub fn introduce_session(
     let is_current =
         |id: &SessionId| sessions.iter().any(|known| known.id == *id && still_owns(source, known));
     if !is_current(&whole) {
-        record(workspace, &source.session_start(whole.clone(), None))?;
+        record(workspace, &source.session_start(whole.clone(), None, None))?;
     }
     if let Some(part) = subagent_session(hook_event).filter(|part| !is_current(part)) {
-        record(workspace, &source.session_start(part, Some(whole)))?;
+        record(workspace, &source.session_start(part, Some(whole), None))?;
     }
     Ok(())
 }

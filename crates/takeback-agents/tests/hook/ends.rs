@@ -38,6 +38,33 @@ fn called(agent: &AgentKind, folder: &str, name: &str) -> String {
 }
 
 #[test]
+fn the_newest_answer_of_a_transcript_names_the_model() {
+    for (agent, recording, model) in [
+        (&CLAUDE, "claude/ends/main.jsonl", "claude-opus-5-5"),
+        (&COPILOT, "copilot/ends/events.jsonl", "scripted"),
+        (&GEMINI, "gemini/ends/chat.jsonl", "gemini-3.8-flash"),
+    ] {
+        let text = transcript(recording);
+        let found = agent.transcript.model.and_then(|model| model(&text));
+        assert_eq!(found.as_deref(), Some(model), "{agent:?}");
+        for none in ["", "{", "\"model\"", "{\"model\": 1}\n"] {
+            let found = agent.transcript.model.and_then(|model| model(none.as_bytes()));
+            assert_eq!(found, None, "{agent:?} {none}");
+        }
+    }
+}
+
+#[test]
+fn a_message_of_claude_code_itself_names_no_model() {
+    let answer = |model: &str| {
+        format!("{{\"type\":\"assistant\",\"message\":{{\"model\":\"{model}\",\"content\":[]}}}}\n")
+    };
+    let text = answer("claude-opus-5-5") + &answer("<synthetic>");
+    let model = CLAUDE.transcript.model.and_then(|model| model(text.as_bytes()));
+    assert_eq!(model.as_deref(), Some("claude-opus-5-5"));
+}
+
+#[test]
 fn a_text_that_is_not_a_transcript_has_no_ends() {
     for agent in AGENTS {
         for text in ["", "\n", "{", "call", "{\"call\": 1}\n[\"call\"]\ncall", "\u{fffd}call\n"] {

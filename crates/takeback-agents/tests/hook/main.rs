@@ -8,6 +8,7 @@ mod copilot;
 mod ends;
 mod formatters;
 mod gemini;
+mod models;
 mod opencode;
 mod pi;
 mod qwen;

@@ -1,6 +1,7 @@
 //! Recorded payloads of an agent, exactly as the program sent them, except for the folders of the project
 //! and of the user.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,13 +20,14 @@ pub(crate) fn bare_event(session: &str, event: &str, kind: HookEventKind) -> Hoo
         transcript: None,
         prompt: None,
         timestamp: None,
+        model: None,
         is_fork: false,
         forked_from: None,
         kind,
     }
 }
 
-/// Compares the event of every recording in a folder with the expected one, except for its time. The part of
+/// Compares the event of every recording in a folder with the expected one, except for its time and model. The part of
 /// a recording's name before the first `-` is the event's name.
 #[track_caller]
 pub(crate) fn all_are_parsed_as(agent: &AgentKind, folder: &str, expected: &[(&str, HookEvent)]) {
@@ -35,8 +37,17 @@ pub(crate) fn all_are_parsed_as(agent: &AgentKind, folder: &str, expected: &[(&s
     for (name, expected) in expected {
         let event = name.split('-').next();
         let hook_event = agent.parse(&payload(folder, name), event).unwrap();
-        assert_eq!(HookEvent { timestamp: None, ..hook_event }, *expected, "{name}");
+        assert_eq!(HookEvent { timestamp: None, model: None, ..hook_event }, *expected, "{name}");
     }
+}
+
+/// The models that the recordings in a folder name; the rest name none.
+pub(crate) fn models(agent: &AgentKind, folder: &str) -> BTreeMap<String, String> {
+    let model = |name: String| {
+        let hook_event = agent.parse(&payload(folder, &name), name.split('-').next()).unwrap();
+        Some((name, hook_event.model?))
+    };
+    names_of(folder).into_iter().filter_map(model).collect()
 }
 
 /// The time in a recording, in milliseconds since 1970.

@@ -369,6 +369,7 @@ fn sessions(
             ended_at: None,
             archived_at: None,
             open_turn: None,
+            model: None,
         };
         let mut session = store.session(id)?.unwrap_or_else(by_name);
         session.parent = session.parent.filter(|parent| named.contains_key(parent));

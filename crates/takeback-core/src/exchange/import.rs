@@ -356,6 +356,7 @@ fn sessions_and_turns(piece: &Piece, names: &Names, now: Timestamp) -> Vec<Write
             ended_at: Some(now),
             archived_at: None,
             open_turn: None,
+            model: None,
         }));
     }
     for session in &piece.sessions {

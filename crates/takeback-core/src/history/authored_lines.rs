@@ -228,6 +228,7 @@ fn from_change(store: &dyn Store, change: &Change) -> Result<LineWriter, StoreEr
         session: Some(session.clone()),
         agent,
         call: store.call(session, call)?,
+        model: turn.as_ref().and_then(|turn| turn.model.clone()),
         turn,
         point,
         ..writer

@@ -28,6 +28,8 @@ pub struct Stats {
     pub unknown: Written,
     /// Each session, by when it first wrote.
     pub sessions: Vec<(SessionId, Written)>,
+    /// Each model, by name; `None`: agents that did not name theirs.
+    pub models: Vec<(Option<String>, Written)>,
     /// Each prompt that changed something, oldest first.
     pub prompts: Vec<(Point, Written)>,
     /// Files of which it is not known what is left: not text, too large, or lost.
@@ -79,13 +81,22 @@ pub fn stats(store: &dyn Store, changes: &[Change], points: &[Point]) -> Result<
             tally.sum(|writer| matches!(writer, Writer::Agent(of, _) if of == session)),
         ));
     }
+    let mut models: BTreeMap<Option<String>, BTreeSet<TurnId>> = BTreeMap::new();
     for writer in tally.writers.keys() {
-        if let Writer::Agent(_, turn) = writer
-            && let Some(turn) = store.turn(*turn)?
+        let Writer::Agent(_, id) = writer else { continue };
+        let turn = store.turn(*id)?;
+        let model = turn.as_ref().and_then(|turn| turn.model.clone());
+        models.entry(model).or_default().insert(*id);
+        if let Some(turn) = turn
             && let Some(at) = at.get(&(Some(turn.session), turn.opened_at))
         {
             prompts.insert(*at, tally.sum(|other| other == writer));
         }
+    }
+    for (model, turns) in models {
+        let is_its =
+            |writer: &Writer| matches!(writer, Writer::Agent(_, turn) if turns.contains(turn));
+        stats.models.push((model, tally.sum(is_its)));
     }
     stats.prompts =
         prompts.into_iter().map(|(at, written)| (points[at].clone(), written)).collect();

@@ -215,6 +215,8 @@ fn decide_event(
     let mut session = known.cloned().unwrap_or_else(|| new_session(id, time));
     session.ended_at = None;
     session.archived_at = None;
+    let named_model = event.model().map(str::to_owned);
+    session.model = named_model.clone().or(session.model);
     let turn = session.open_turn.map(|turn| log.store.turn(turn)).transpose()?.flatten();
     if let AgentEvent::Prompt { message, .. } = event {
         decision.existing_point = log.point_of(id, message.as_ref())?;
@@ -229,11 +231,13 @@ fn decide_event(
         prompt: prompt.to_owned(),
         opened_at: time,
         closed_at: None,
+        model: None,
     };
-    let close_turn = |session: &mut Session, writes: &mut Vec<Write>| {
+    let close_turn = |session: &mut Session, writes: &mut Vec<Write>, model: Option<String>| {
         session.open_turn = None;
         if let Some(turn) = &turn {
-            writes.push(Write::Turn(Turn { closed_at: Some(time), ..turn.clone() }));
+            let model = model.or_else(|| turn.model.clone());
+            writes.push(Write::Turn(Turn { closed_at: Some(time), model, ..turn.clone() }));
         }
     };
     let new_point = |kind: PointKind, text: &str, message: Option<&String>| NewPoint {
@@ -253,9 +257,10 @@ fn decide_event(
         }
         AgentEvent::Prompt { .. } if decision.existing_point.is_some() => {}
         AgentEvent::Prompt { message, text, .. } => {
-            close_turn(&mut session, &mut decision.writes);
+            close_turn(&mut session, &mut decision.writes, None);
             session.open_turn = Some(ids.turn);
-            decision.writes.push(Write::Turn(new_turn_of(text, message.as_ref())));
+            let turn = Turn { model: named_model, ..new_turn_of(text, message.as_ref()) };
+            decision.writes.push(Write::Turn(turn));
             decision.point = Some(new_point(PointKind::Prompt, text, message.as_ref()));
         }
         AgentEvent::BeforeTool { call: call_id, tool, touches, .. } => {
@@ -296,9 +301,13 @@ fn decide_event(
         AgentEvent::Step { name, .. } => {
             decision.point = Some(new_point(PointKind::Step, name, None));
         }
-        AgentEvent::TurnEnd { .. } => close_turn(&mut session, &mut decision.writes),
+        // An agent that names its model only when a session begins or switches it has used that one.
+        AgentEvent::TurnEnd { .. } => {
+            let last = turn.as_ref().and_then(|turn| turn.model.clone()).or(session.model.clone());
+            close_turn(&mut session, &mut decision.writes, named_model.or(last));
+        }
         AgentEvent::SessionEnd { .. } => {
-            close_turn(&mut session, &mut decision.writes);
+            close_turn(&mut session, &mut decision.writes, named_model);
             session.ended_at = Some(time);
         }
     }
@@ -329,6 +338,7 @@ fn new_session(id: &SessionId, time: Timestamp) -> Session {
         ended_at: None,
         archived_at: None,
         open_turn: None,
+        model: None,
     }
 }
 

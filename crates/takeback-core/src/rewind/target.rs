@@ -277,6 +277,7 @@ mod tests {
             ended_at: None,
             archived_at: None,
             open_turn: None,
+            model: None,
         }
     }
 

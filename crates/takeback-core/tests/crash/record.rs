@@ -243,7 +243,7 @@ fn drain(sandbox: &mut Sandbox) {
 /// A prompt that is answered before the tree is scanned.
 fn queue(sandbox: &mut Sandbox) {
     let (session, text) = (SessionId::from("s"), "queued".to_owned());
-    let event = AgentEvent::Prompt { session, message: None, text };
+    let event = AgentEvent::Prompt { session, message: None, text, model: None };
     match record_or_queue(&mut sandbox.workspace, &event, 0).unwrap() {
         Admission::Queued(queued) => record_queued(&mut sandbox.workspace, queued).unwrap(),
         Admission::Recorded(recorded) => panic!("{recorded:?}"),
@@ -265,7 +265,9 @@ fn push_prompts(sandbox: &mut Sandbox) {
     sandbox.workspace.limits.recorder_patience = Duration::ZERO;
     for text in WAITING {
         let (session, text) = (SessionId::from("s"), text.to_owned());
-        assert!(sandbox.tell(&AgentEvent::Prompt { session, message: None, text }).late);
+        assert!(
+            sandbox.tell(&AgentEvent::Prompt { session, message: None, text, model: None }).late
+        );
     }
 }
 
@@ -302,7 +304,7 @@ fn events_left_by_a_stopped_drain_come_before_later_ones() {
         stop.run(|| drain(&mut sandbox));
         sandbox.reopen();
         let (session, text) = (SessionId::from("s"), "later".to_owned());
-        let event = AgentEvent::Prompt { session, message: None, text };
+        let event = AgentEvent::Prompt { session, message: None, text, model: None };
         let time = takeback_store::Timestamp(i64::MAX);
         Inbox::of(&store_dir(&sandbox)).push(InboxEvent { time, event }).unwrap();
         after_a_crash(&mut sandbox, Abilities::All);

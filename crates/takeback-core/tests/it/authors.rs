@@ -24,6 +24,7 @@ fn started_by(sandbox: &mut Sandbox, session: &str, owner: Process) {
         agent: None,
         parent: None,
         owner: Some(owner),
+        model: None,
     });
 }
 
@@ -350,6 +351,7 @@ fn subagent(sandbox: &mut Sandbox, session: &str) {
         agent: None,
         parent: Some(SessionId::from("s")),
         owner: None,
+        model: None,
     });
 }
 
@@ -451,8 +453,19 @@ fn folders_made_by_an_edit_are_the_edits() {
 fn any_event_opens_its_session() {
     let session = || SessionId::from("s");
     let events = [
-        AgentEvent::SessionStart { session: session(), agent: None, parent: None, owner: None },
-        AgentEvent::Prompt { session: session(), message: None, text: "go".to_owned() },
+        AgentEvent::SessionStart {
+            session: session(),
+            agent: None,
+            parent: None,
+            owner: None,
+            model: None,
+        },
+        AgentEvent::Prompt {
+            session: session(),
+            message: None,
+            text: "go".to_owned(),
+            model: None,
+        },
         AgentEvent::BeforeTool {
             session: session(),
             call: CallId::from("c"),
@@ -465,8 +478,8 @@ fn any_event_opens_its_session() {
             outcome: Outcome::Done,
             report: CallReport::default(),
         },
-        AgentEvent::TurnEnd { session: session() },
-        AgentEvent::SessionEnd { session: session() },
+        AgentEvent::TurnEnd { session: session(), model: None },
+        AgentEvent::SessionEnd { session: session(), model: None },
     ];
     for event in events {
         let mut sandbox = a_file();

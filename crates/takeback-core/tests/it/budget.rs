@@ -38,7 +38,7 @@ fn file(text: &str) -> Entry {
 
 fn prompt(sandbox: &mut Sandbox) -> RecordOutcome {
     let session = SessionId::from("s");
-    sandbox.tell(&AgentEvent::Prompt { session, message: None, text: "go".to_owned() })
+    sandbox.tell(&AgentEvent::Prompt { session, message: None, text: "go".to_owned(), model: None })
 }
 
 fn steps(sandbox: &Sandbox, of: &str) -> Vec<(Entry, Entry)> {
@@ -71,7 +71,7 @@ fn without_time_every_unread_file_is_reported() {
     assert_eq!(steps(&sandbox, "link")[0].1, Entry::Symlink { target: b"a.txt".to_vec() });
 
     // Again without time: nothing new to report.
-    let again = sandbox.tell(&AgentEvent::TurnEnd { session: SessionId::from("s") });
+    let again = sandbox.tell(&AgentEvent::TurnEnd { session: SessionId::from("s"), model: None });
     assert_eq!((again.changes, again.not_captured), (0, Vec::new()));
 
     time_enough(&mut sandbox);
@@ -92,11 +92,13 @@ fn each_scan_gets_further() {
     sandbox.write("lib/b.txt", "b, changed\n");
     settle();
     no_time_to_read(&mut sandbox);
-    let recorded = sandbox.tell(&AgentEvent::TurnEnd { session: SessionId::from("s") });
+    let recorded =
+        sandbox.tell(&AgentEvent::TurnEnd { session: SessionId::from("s"), model: None });
     let missing = ["c.txt", "lib/b.txt"].map(|of| (path(of), NotCapturedReason::Deadline));
     assert_eq!(recorded.not_captured, missing);
     time_enough(&mut sandbox);
-    let caught_up = sandbox.tell(&AgentEvent::TurnEnd { session: SessionId::from("s") });
+    let caught_up =
+        sandbox.tell(&AgentEvent::TurnEnd { session: SessionId::from("s"), model: None });
     assert_eq!((caught_up.changes, caught_up.stats.read), (0, 2), "and nothing else is read");
     assert_eq!(steps(&sandbox, "c.txt"), [(Entry::Absent, file("c\n"))]);
 }

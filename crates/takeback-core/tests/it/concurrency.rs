@@ -275,7 +275,7 @@ fn several_processes_record_into_one_consistent_log() {
                     }
                     tell(after(&session.0, &call.0));
                 }
-                tell(AgentEvent::TurnEnd { session });
+                tell(AgentEvent::TurnEnd { session, model: None });
             });
         }
     });
@@ -332,6 +332,7 @@ fn a_prompt_reported_twice_makes_one_point_and_one_turn() {
         session: SessionId::from("s"),
         message: Some("message do it".to_owned()),
         text: "do it".to_owned(),
+        model: None,
     };
     assert_eq!(sandbox.tell(&again).point, Some(point));
     assert_eq!(turn(&sandbox), open);

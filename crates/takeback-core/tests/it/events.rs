@@ -6,7 +6,12 @@ use takeback_core::{AgentEvent, CallReport, CallTargets, Outcome};
 use takeback_store::{CallId, SessionId};
 
 pub(crate) fn prompt(session: &str, text: &str) -> AgentEvent {
-    AgentEvent::Prompt { session: SessionId::from(session), message: None, text: text.to_owned() }
+    AgentEvent::Prompt {
+        session: SessionId::from(session),
+        message: None,
+        text: text.to_owned(),
+        model: None,
+    }
 }
 
 /// An edit that names `path` is about to begin.

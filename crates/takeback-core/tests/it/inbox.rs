@@ -429,7 +429,13 @@ fn only_events_without_later_writes_are_queued() {
     let call = sandbox.before_edit("s", &["a.txt"]);
     let session = SessionId::from("s");
     let (agent, parent, owner) = (None, None, None);
-    let start = AgentEvent::SessionStart { session: SessionId::from("u"), agent, parent, owner };
+    let start = AgentEvent::SessionStart {
+        session: SessionId::from("u"),
+        agent,
+        parent,
+        owner,
+        model: None,
+    };
     let at_once = [
         after("s", &call),
         edit("s", "e", "a.txt"),
@@ -444,8 +450,10 @@ fn only_events_without_later_writes_are_queued() {
     for event in at_once {
         recorded(&mut sandbox, &event, 0);
     }
-    let ends =
-        [AgentEvent::TurnEnd { session: session.clone() }, AgentEvent::SessionEnd { session }];
+    let ends = [
+        AgentEvent::TurnEnd { session: session.clone(), model: None },
+        AgentEvent::SessionEnd { session, model: None },
+    ];
     for event in ends {
         let queued = queued(&mut sandbox, &event);
         record_queued(&mut sandbox.workspace, queued).unwrap();

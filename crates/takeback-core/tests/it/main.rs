@@ -11,6 +11,7 @@ mod budget;
 mod damage;
 mod deep_trees;
 mod deleted_session;
+mod models;
 mod named_paths;
 mod native_restore;
 mod events;

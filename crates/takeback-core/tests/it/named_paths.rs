@@ -114,6 +114,7 @@ fn a_command_that_names_a_path_is_its_author() {
         agent: None,
         parent: Some(SessionId::from("s")),
         owner: None,
+        model: None,
     });
     let later = sandbox.before_shell("s/part", "make");
     sandbox.write("a.txt", "two\n");

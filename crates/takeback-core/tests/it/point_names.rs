@@ -102,6 +102,7 @@ fn a_store_finds_the_same_point_as_a_search_of_all_points() {
                 ended_at: None,
                 archived_at: None,
                 open_turn: None,
+                model: None,
             })
         });
         let writes: Vec<Write> =

@@ -325,7 +325,12 @@ fn recorders_continue_during_a_clean_up() {
                 };
                 for turn in 0..TURNS {
                     let text = format!("turn {turn}");
-                    tell(&AgentEvent::Prompt { session: session.clone(), message: None, text });
+                    tell(&AgentEvent::Prompt {
+                        session: session.clone(),
+                        message: None,
+                        text,
+                        model: None,
+                    });
                     let call = CallId(format!("{turn}"));
                     let touches = CallTargets::anything(None);
                     let tool = "Bash".to_owned();
@@ -335,7 +340,7 @@ fn recorders_continue_during_a_clean_up() {
                     // A text that was there some turns ago, and may just be going.
                     let text = format!("{number} {}\n", turn % 3).repeat(2000);
                     fs::write(root.join(format!("own-{number}.txt")), text).unwrap();
-                    tell(&AgentEvent::TurnEnd { session: session.clone() });
+                    tell(&AgentEvent::TurnEnd { session: session.clone(), model: None });
                 }
                 working.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
             });

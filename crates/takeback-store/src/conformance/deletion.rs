@@ -23,6 +23,7 @@ fn turn(id: u64, of: &str, closed_at: Option<i64>) -> Turn {
         prompt: "do it".to_owned(),
         opened_at: Timestamp(1),
         closed_at: closed_at.map(Timestamp),
+        model: None,
     }
 }
 

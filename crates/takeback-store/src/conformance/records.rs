@@ -56,6 +56,7 @@ pub(super) fn sessions_and_turns_are_replaced_by_id(store: &mut dyn Store, other
         ended_at: Some(Timestamp(9)),
         archived_at: Some(Timestamp(10)),
         open_turn: Some(TurnId(u64::MAX)),
+        model: Some("claude-opus-5-5".to_owned()),
         ..session("first")
     };
     let second = Session { parent: Some("first".into()), ..session("second") };
@@ -66,6 +67,7 @@ pub(super) fn sessions_and_turns_are_replaced_by_id(store: &mut dyn Store, other
         prompt: "do it".to_owned(),
         opened_at: Timestamp(3),
         closed_at: None,
+        model: Some("m".to_owned()),
     };
     commit(
         store,
@@ -85,7 +87,13 @@ pub(super) fn sessions_and_turns_are_replaced_by_id(store: &mut dyn Store, other
     assert_eq!(good(store.session(&first.id)), Some(first));
     assert_eq!(good(store.turn(turn.id)), Some(turn.clone()));
 
-    turn = Turn { message: None, closed_at: Some(Timestamp(4)), session: "second".into(), ..turn };
+    turn = Turn {
+        message: None,
+        closed_at: Some(Timestamp(4)),
+        session: "second".into(),
+        model: None,
+        ..turn
+    };
     commit(store, &[Write::Turn(turn.clone())]);
     assert_eq!(good(other.turn(turn.id)), Some(turn));
 }
@@ -204,7 +212,8 @@ pub(super) fn the_last_scan_is_the_last_one_committed(
 pub(super) fn any_text_is_kept(store: &mut dyn Store, other: &mut dyn Store) {
     for (number, text) in (1..).zip(["", " ", "\0", "a\0b", "\"'\\", "é\u{1f980}\u{202e}", "\r\n"])
     {
-        let session = Session { agent: Some(text.to_owned()), ..session(text) };
+        let named = Some(text.to_owned());
+        let session = Session { agent: named.clone(), model: named.clone(), ..session(text) };
         let turn = Turn {
             id: TurnId(number),
             session: text.into(),
@@ -212,6 +221,7 @@ pub(super) fn any_text_is_kept(store: &mut dyn Store, other: &mut dyn Store) {
             prompt: text.to_owned(),
             opened_at: Timestamp(1),
             closed_at: None,
+            model: named,
         };
         let call = Call {
             session: text.into(),

@@ -67,6 +67,7 @@ pub(super) fn session(id: &str) -> Session {
         ended_at: None,
         archived_at: None,
         open_turn: None,
+        model: None,
     }
 }
 

@@ -26,6 +26,7 @@ CREATE TABLE session (
     ended_at INTEGER,
     archived_at INTEGER,
     open_turn INTEGER,
+    model TEXT,
     sum BLOB
 ) STRICT;
 
@@ -36,6 +37,7 @@ CREATE TABLE turn (
     prompt TEXT NOT NULL,
     opened_at INTEGER NOT NULL,
     closed_at INTEGER,
+    model TEXT,
     sum BLOB NOT NULL
 ) STRICT;
 

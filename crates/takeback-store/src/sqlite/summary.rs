@@ -146,6 +146,7 @@ mod tests {
             ended_at: ended.then_some(Timestamp(2)),
             archived_at: None,
             open_turn: open.then_some(TurnId(u64::MAX)),
+            model: None,
         })
     }
 

@@ -301,7 +301,8 @@ impl<'a> Writer<'a> {
         let parent = session.parent.as_ref().map(|id| self.session_number(id)).transpose()?;
         let mut update = self.db.prepare_cached(
             "UPDATE session SET agent = ?2, parent = ?3, owner_pid = ?4, owner_started = ?5,
-                 started_at = ?6, ended_at = ?7, archived_at = ?8, open_turn = ?9, sum = ?10
+                 started_at = ?6, ended_at = ?7, archived_at = ?8, open_turn = ?9, model = ?10,
+                 sum = ?11
              WHERE id = ?1",
         )?;
         update.execute(params![
@@ -314,6 +315,7 @@ impl<'a> Writer<'a> {
             session.ended_at.map(|time| time.0),
             session.archived_at.map(|time| time.0),
             session.open_turn.map(|turn| turn.0.cast_signed()),
+            session.model,
             &sum.0[..],
         ])?;
         Ok(())
@@ -325,10 +327,10 @@ impl<'a> Writer<'a> {
         let old = self.sum_of("SELECT sum FROM turn WHERE id = ?1", [turn.id.0.cast_signed()])?;
         self.replaces(old, sum);
         let mut upsert = self.db.prepare_cached(
-            "INSERT INTO turn (id, session, message, prompt, opened_at, closed_at, sum)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            "INSERT INTO turn (id, session, message, prompt, opened_at, closed_at, model, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
              ON CONFLICT (id) DO UPDATE SET session = ?2, message = ?3, prompt = ?4, opened_at = ?5,
-                 closed_at = ?6, sum = ?7",
+                 closed_at = ?6, model = ?7, sum = ?8",
         )?;
         upsert.execute(params![
             turn.id.0.cast_signed(),
@@ -337,6 +339,7 @@ impl<'a> Writer<'a> {
             turn.prompt,
             turn.opened_at.0,
             turn.closed_at.map(|time| time.0),
+            turn.model,
             &sum.0[..],
         ])?;
         Ok(())

@@ -45,6 +45,8 @@ fn every_altered_record_is_found() {
         ("UPDATE session SET name = 'other' WHERE name = 'session-1'", "session other"),
         ("UPDATE session SET started_at = 1", "session "),
         ("UPDATE turn SET prompt = prompt || '.'", "a turn of session "),
+        ("UPDATE session SET model = 'other'", "session "),
+        ("UPDATE turn SET model = NULL", "a turn of session "),
         ("UPDATE call SET tool = 'Other'", "call call-1 of session "),
         ("UPDATE call SET closed_at = 7", "call call-1 of session "),
         ("UPDATE point SET seq = seq - 1", "point 0000000000000001"),
@@ -64,7 +66,7 @@ fn every_altered_record_is_found() {
             "change 4 of ",
         ),
         (
-            "INSERT INTO turn SELECT 99, session, NULL, 'x', 1, NULL, sum FROM turn LIMIT 1",
+            "INSERT INTO turn SELECT 99, session, NULL, 'x', 1, NULL, NULL, sum FROM turn LIMIT 1",
             "a turn of",
         ),
         ("UPDATE meta SET records = zeroblob(2048)", RECORDS),

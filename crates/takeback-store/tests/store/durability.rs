@@ -21,6 +21,7 @@ fn turn(number: u64, prompt: &str) -> Write {
         prompt: prompt.to_owned(),
         opened_at: Timestamp(0),
         closed_at: None,
+        model: None,
     })
 }
 

@@ -69,6 +69,7 @@ fn replaced_records_leave_no_trace_in_the_file() {
         prompt: "my password is hunter2".repeat(10),
         opened_at: Timestamp(0),
         closed_at: None,
+        model: None,
     };
     let head = store.commit(Head::default(), &[Write::Turn(turn.clone())]).unwrap();
     let forgotten = Turn { prompt: String::new(), ..turn };

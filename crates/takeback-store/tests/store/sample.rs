@@ -153,6 +153,7 @@ fn session_writes(number: u64, session: &str, time: Timestamp) -> [Write; 4] {
             ended_at: None,
             archived_at: None,
             open_turn: Some(TurnId(number)),
+            model: Some("claude-opus-5-5".to_owned()),
         }),
         Write::Turn(Turn {
             id: TurnId(number),
@@ -161,6 +162,7 @@ fn session_writes(number: u64, session: &str, time: Timestamp) -> [Write; 4] {
             prompt: "fix the parser".to_owned(),
             opened_at: time,
             closed_at: None,
+            model: Some("claude-opus-5-5".to_owned()),
         }),
         Write::Call(call),
         Write::Call(shell),

@@ -86,7 +86,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     actor(out, "you", "shop/cart.py", "you fix a typo further down")?;
     shell(workspace, &root)?;
     actor(out, "agent", &format!("$ {COMMAND}"), "")?;
-    record(workspace, &AgentEvent::TurnEnd { session: session() })?;
+    record(workspace, &AgentEvent::TurnEnd { session: session(), model: None })?;
 
     heading(out, 2, "takeback log")?;
     let store = &*workspace.store;
@@ -153,7 +153,12 @@ fn session() -> SessionId {
 }
 
 fn prompt(workspace: &mut Workspace, text: &str) -> Result<PointId, CommandError> {
-    let event = AgentEvent::Prompt { session: session(), message: None, text: text.to_owned() };
+    let event = AgentEvent::Prompt {
+        session: session(),
+        message: None,
+        text: text.to_owned(),
+        model: None,
+    };
     record(workspace, &event)?
         .point
         .ok_or_else(|| CommandError::new(Kind::Error, "the prompt made no point"))

@@ -41,7 +41,7 @@ use crate::settings::Settings;
 use crate::stores;
 use crate::time::now;
 use crate::watchlist::Watchlist;
-use crate::witness::end_of;
+use crate::witness::{end_of, last_answer};
 
 /// The largest accepted hook payload.
 const LONGEST: u64 = takeback_ipc::LARGEST_MESSAGE as u64;
@@ -170,16 +170,46 @@ impl HookInput<'_> {
         };
         let transcript = &self.agent.transcript;
         let Some(allowed_at) = transcript.allowed_at else { return };
-        let own = || {
-            let homes = installed_agents::homes().ok()?;
-            transcript.path?(&self.agent.home.path(&homes), &hook_event.session)
-        };
-        let path = hook_event.transcript.clone().or_else(own);
-        let allowed = path
+        let allowed = self
+            .transcript_of(hook_event)
             .and_then(|path| end_of(&path))
             .and_then(|end| allowed_at(&end, &call.id))
             .filter(|at| *at <= now);
         report.ran_for = allowed.map(|at| Duration::from_millis((now.0 - at.0).unsigned_abs()));
+    }
+
+    /// Adds the model that answered, for agents whose payloads do not name it. Only when an answer is
+    /// complete: an agent waits for a hook, and reading costs time.
+    fn add_model(&self, hook_event: &HookEvent, event: &mut AgentEvent) {
+        let transcript = &self.agent.transcript;
+        let Some(model_in) = transcript.model else { return };
+        let model = match event {
+            AgentEvent::TurnEnd { model, .. } => model,
+            // A subagent's only turn ends with its session.
+            AgentEvent::SessionEnd { model, .. } if hook_event.subagent.is_some() => model,
+            _ => return,
+        };
+        if model.is_some() {
+            return;
+        }
+        let whole = self.transcript_of(hook_event);
+        let path = match &hook_event.subagent {
+            Some(part) => {
+                whole.and_then(|whole| transcript.subagent_path.and_then(|path| path(&whole, part)))
+            }
+            None => whole,
+        };
+        *model = path.and_then(|path| last_answer(&path)).and_then(|end| model_in(&end));
+    }
+
+    /// The transcript of the session.
+    fn transcript_of(&self, hook_event: &HookEvent) -> Option<PathBuf> {
+        let own = || {
+            let homes = installed_agents::homes().ok()?;
+            let path = self.agent.transcript.path?;
+            path(&self.agent.home.path(&homes), &hook_event.session)
+        };
+        hook_event.transcript.clone().or_else(own)
     }
 
     /// An interrupted command whose processes still run counts as running in the background.
@@ -318,6 +348,7 @@ fn record_event(
         let watchlist = input.watchlist.cloned();
         let mut event = input.with_background_outcome(event, &root, time);
         input.add_run_time(&hook_event, &mut event, time);
+        input.add_model(&hook_event, &mut event);
         let store = stores::store_of(&root, &home);
         let session = event.session().clone();
         let task = Task {

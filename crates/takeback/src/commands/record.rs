@@ -39,12 +39,14 @@ enum WireEvent {
         parent: Option<String>,
         /// The agent's process, whose death ends the session.
         pid: Option<u32>,
+        model: Option<String>,
     },
     Prompt {
         session: String,
         message: Option<String>,
         /// Empty if the prompt has no text: an image, for example.
         text: String,
+        model: Option<String>,
     },
     BeforeTool {
         session: String,
@@ -73,9 +75,11 @@ enum WireEvent {
     },
     TurnEnd {
         session: String,
+        model: Option<String>,
     },
     SessionEnd {
         session: String,
+        model: Option<String>,
     },
     Step {
         session: String,
@@ -315,7 +319,8 @@ impl Recording {
         // A session start ends open calls, so it must not be recorded twice.
         if known != self.owner {
             let (session, owner) = (session.clone(), self.owner);
-            let start = AgentEvent::SessionStart { session, agent: None, parent: None, owner };
+            let start =
+                AgentEvent::SessionStart { session, agent: None, parent: None, owner, model: None };
             takeback_core::record(workspace, &start)?;
         }
         Ok(())
@@ -382,7 +387,7 @@ impl Recording {
             let others =
                 others.iter().any(|call| call.session == session && is_unended(call.state));
             if is_own && !others {
-                takeback_core::record(workspace, &AgentEvent::TurnEnd { session })?;
+                takeback_core::record(workspace, &AgentEvent::TurnEnd { session, model: None })?;
             }
         }
         Ok(())
@@ -493,14 +498,17 @@ fn convert(event: WireEvent, tools: &Tools) -> Result<InputLine, NoProcess> {
         WireEvent::Step { session, checkpoint } => {
             return Ok(InputLine::Step { session, checkpoint });
         }
-        WireEvent::SessionStart { session, agent, parent, pid } => AgentEvent::SessionStart {
-            session: SessionId(session),
-            agent,
-            parent: parent.map(SessionId),
-            owner: pid.map(running).transpose()?,
-        },
-        WireEvent::Prompt { session, message, text } => {
-            AgentEvent::Prompt { session: SessionId(session), message, text }
+        WireEvent::SessionStart { session, agent, parent, pid, model } => {
+            AgentEvent::SessionStart {
+                session: SessionId(session),
+                agent,
+                parent: parent.map(SessionId),
+                owner: pid.map(running).transpose()?,
+                model,
+            }
+        }
+        WireEvent::Prompt { session, message, text, model } => {
+            AgentEvent::Prompt { session: SessionId(session), message, text, model }
         }
         WireEvent::BeforeTool { session, call, tool, paths, shell } => {
             let touches = match (shell, paths) {
@@ -546,8 +554,12 @@ fn convert(event: WireEvent, tools: &Tools) -> Result<InputLine, NoProcess> {
                 ..CallReport::default()
             },
         },
-        WireEvent::TurnEnd { session } => AgentEvent::TurnEnd { session: SessionId(session) },
-        WireEvent::SessionEnd { session } => AgentEvent::SessionEnd { session: SessionId(session) },
+        WireEvent::TurnEnd { session, model } => {
+            AgentEvent::TurnEnd { session: SessionId(session), model }
+        }
+        WireEvent::SessionEnd { session, model } => {
+            AgentEvent::SessionEnd { session: SessionId(session), model }
+        }
     };
     Ok(InputLine::Event(event))
 }

@@ -102,11 +102,17 @@ fn begin(workspace: &mut Workspace, args: &RunArgs) -> Result<RunStart, CommandE
             agent,
             parent: None,
             owner: this_process(),
+            model: None,
         },
     )?;
     let before = record(
         workspace,
-        &AgentEvent::Prompt { session: session.clone(), message: None, text: line.clone() },
+        &AgentEvent::Prompt {
+            session: session.clone(),
+            message: None,
+            text: line.clone(),
+            model: None,
+        },
     )?;
     record(
         workspace,
@@ -250,7 +256,7 @@ fn end(
             report: takeback_core::CallReport::default(),
         },
     )?;
-    record(workspace, &AgentEvent::SessionEnd { session })?;
+    record(workspace, &AgentEvent::SessionEnd { session, model: None })?;
     Ok(after)
 }
 

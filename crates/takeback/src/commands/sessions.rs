@@ -51,12 +51,15 @@ pub(crate) fn sessions(
         [Overflow::End(8), Overflow::All(1), Overflow::All(2), Overflow::All(3), Overflow::End(8)];
     let mut table = Table::new(0, overflows);
     for session in &newest {
-        let state = match session {
+        let mut state = match session {
             session if session.archived_at.is_some() => Cell::new(HINT, "archived"),
             session if may_be_at_work(session) => Cell::new(WARNING, "at work"),
             session if session.ended_at.is_some() => Cell::new(HINT, "ended"),
             _ => Cell::new(HINT, "idle"),
         };
+        if let Some(model) = &session.model {
+            state.push(HINT, format!(", {}", plain(model)));
+        }
         table.rows.push([
             Cell::new(NAME, names.get(&session.id)),
             Cell::new(HINT, ago(session.started_at, time)),
@@ -89,6 +92,7 @@ fn session_answer(session: &Session, points: &[Point]) -> answers::Session {
     answers::Session {
         id: session.id.0.clone(),
         agent: session.agent.clone(),
+        model: session.model.clone(),
         parent: session.parent.as_ref().map(|parent| parent.0.clone()),
         started_at: answers::time(session.started_at),
         ended_at: session.ended_at.map(answers::time),

@@ -53,6 +53,9 @@ pub(crate) fn show(
     if let Some(session) = &point.session {
         detail(out, "session", PLAIN, &plain(&session.0))?;
     }
+    if let Some(model) = &answer.model {
+        detail(out, "model", PLAIN, &plain(model))?;
+    }
     for message in &point.message_ids {
         detail(out, "message", PLAIN, &plain(message))?;
     }
@@ -210,12 +213,14 @@ pub(crate) fn details(workspace: &Workspace, name: &str) -> Result<PointDetails,
     let store = &*workspace.store;
     let point = find_in(store, name)?;
     let changes = changes_until(store, &point, next_point(store, &point)?.as_ref())?;
+    let turn = turn_of(store, &point, &changes)?;
     let answer = answers::ShowAnswer {
         point: point_answer(workspace, point.clone())?,
-        prompt: whole_prompt(store, &point, &changes)?,
+        prompt: turn.as_ref().map(|turn| turn.prompt.trim().to_owned()),
+        model: turn.as_ref().and_then(|turn| turn.model.clone()),
         git: point.git.clone().map(git_state),
         changes: changes.iter().map(answers::change).collect(),
-        calls: calls_of(store, &point, &changes)?,
+        calls: calls_of(store, turn.as_ref(), &changes)?,
     };
     Ok(PointDetails { point, changes, answer })
 }
@@ -224,11 +229,11 @@ pub(crate) fn details(workspace: &Workspace, name: &str) -> Result<PointDetails,
 /// name.
 fn calls_of(
     store: &dyn takeback_store::Store,
-    point: &Point,
+    turn: Option<&Turn>,
     changes: &[Change],
 ) -> Result<Vec<answers::Call>, StoreError> {
     let mut calls: Vec<(Option<usize>, Call)> = Vec::new();
-    if let Some(turn) = turn_of(store, point, changes)? {
+    if let Some(turn) = turn {
         let of_turn = store.calls_since(turn.opened_at)?.into_iter();
         let of_turn = of_turn.filter(|call| call.turn == turn.id);
         calls.extend((1..).map(Some).zip(of_turn));
@@ -284,15 +289,6 @@ fn turn_of(
         }
     }
     Ok(store.turns()?.into_iter().find(of_point))
-}
-
-/// The full prompt of a point; the point itself has only its beginning.
-fn whole_prompt(
-    store: &dyn takeback_store::Store,
-    point: &Point,
-    changes: &[Change],
-) -> Result<Option<String>, StoreError> {
-    Ok(turn_of(store, point, changes)?.map(|turn| turn.prompt.trim().to_owned()))
 }
 
 pub(crate) const PLAIN: Style = Style::new();

@@ -85,7 +85,7 @@ pub(crate) fn answer(stats: &Stats, sessions: &[Session]) -> answers::StatsAnswe
         answers::SessionStats {
             session: id.0.clone(),
             agent: record.and_then(|session| session.agent.clone()),
-            model: None,
+            model: record.and_then(|session| session.model.clone()),
             written: written_answer(*written),
         }
     };
@@ -95,12 +95,17 @@ pub(crate) fn answer(stats: &Stats, sessions: &[Session]) -> answers::StatsAnswe
         description: point.description.clone(),
         written: written_answer(*written),
     };
+    let model = |(model, written): &(Option<String>, Written)| answers::ModelStats {
+        model: model.clone(),
+        written: written_answer(*written),
+    };
     answers::StatsAnswer {
         agents: written_answer(stats.agents),
         you: written_answer(stats.you),
         unclear: written_answer(stats.unclear),
         unknown: written_answer(stats.unknown),
         sessions: stats.sessions.iter().map(session).collect(),
+        models: stats.models.iter().map(model).collect(),
         prompts: stats.prompts.iter().map(prompt).collect(),
         not_followed: stats.not_followed.iter().map(|path| answers::path(path).file_path).collect(),
     }
@@ -141,6 +146,13 @@ fn print(stats: &Stats, sessions: &[Session], screen: &mut Screen) -> Result<u8,
     row("", "agents".to_owned(), stats.agents);
     for (session, written) in &stats.sessions {
         row("  ", names.get(session), *written);
+    }
+    // Without any name there is nothing to tell apart.
+    if stats.models.iter().any(|(model, _)| model.is_some()) {
+        for (model, written) in &stats.models {
+            let model = model.as_deref().map_or_else(|| "model unknown".to_owned(), plain);
+            row("  ", model, *written);
+        }
     }
     row("", "you".to_owned(), stats.you);
     for (who, written) in [("unclear", stats.unclear), ("deleted sessions", stats.unknown)] {

@@ -472,3 +472,34 @@ fn a_preview_says_what_was_formatted_after_the_edit() {
     2 to restore, 1 to delete
     ");
 }
+
+#[test]
+fn the_model_is_read_from_the_transcript_when_the_answer_is_complete() {
+    let user = User::with(&[("a.txt", "")]);
+    let mut session = Session::of(&user, "s");
+    let answer = |model: &str| {
+        let message = json!({"model": model, "content": [{"type": "text", "text": "done"}]});
+        format!("{}\n", json!({"type": "assistant", "message": message}))
+    };
+    let transcript = user.home().join("transcript.jsonl");
+    for (prompt, model, text) in
+        [("first", "claude-opus-5-5", "one\n"), ("second", "claude-haiku-5", "one\ntwo\n")]
+    {
+        session.prompt(prompt);
+        session.write(prompt, "a.txt", text);
+        let mut all = fs::read_to_string(&transcript).unwrap_or_default();
+        all.push_str(&answer(model));
+        fs::write(&transcript, all).unwrap();
+        session.stop();
+    }
+    let models = |answer: Value| -> Vec<Value> {
+        answer.as_array().unwrap().iter().map(|one| one["model"].clone()).collect()
+    };
+    assert_eq!(models(user.json(&["blame", "a.txt"])), ["claude-opus-5-5", "claude-haiku-5"]);
+    assert_eq!(models(user.json(&["sessions"])), ["claude-haiku-5"]);
+    let stats = user.json(&["stats"]);
+    assert_eq!(models(stats["models"].clone()), ["claude-haiku-5", "claude-opus-5-5"]);
+    assert_eq!(models(stats["sessions"].clone()), ["claude-haiku-5"]);
+    assert_eq!(user.json(&["show", "@"])["model"], "claude-haiku-5");
+    user.succeeds(&["stats"]).prints("claude-opus-5-5");
+}

@@ -38,6 +38,7 @@ pub static CLAUDE: AgentKind = AgentKind {
         parent: Some(transcript::parent),
         prompts: Some(transcript::prompts),
         message: Some(transcript::message),
+        model: Some(transcript::model),
         ..Transcript::NONE
     },
     sessions: SessionFiles {

@@ -51,6 +51,13 @@ impl Recorder {
         Self { capture, calls, subagents, in_doubt, in_turn: false }
     }
 
+    /// The program gives its own messages a model in angle brackets.
+    pub(super) fn answered_by(&mut self, model: Option<&str>) {
+        if let Some(model) = model.filter(|model| !model.starts_with('<')) {
+            self.capture.model = Some(model.to_owned());
+        }
+    }
+
     pub(super) fn prompt(&mut self, message: &str, text: &str) -> Option<PromptPoint> {
         self.in_turn = true;
         self.capture.prompt(message, text)
@@ -64,6 +71,7 @@ impl Recorder {
             session,
             message: None,
             text: text.to_owned(),
+            model: None,
         });
     }
 
@@ -155,7 +163,7 @@ impl Recorder {
         let session = self.name_of(agent);
         if self.subagents.remove(&session) {
             self.calls.retain(|_, call| call.session != session);
-            self.capture.record_event(&AgentEvent::SessionEnd { session });
+            self.capture.record_event(&AgentEvent::SessionEnd { session, model: None });
         }
     }
 
@@ -218,9 +226,9 @@ impl Recorder {
             self.interrupt(|call| call.session == session && !call.in_background && !in_doubt);
             self.calls.retain(|_, call| call.session != session);
             if self.in_doubt.contains(&session) {
-                self.capture.record_event(&AgentEvent::TurnEnd { session });
+                self.capture.record_event(&AgentEvent::TurnEnd { session, model: None });
             } else {
-                self.capture.record_event(&AgentEvent::SessionEnd { session });
+                self.capture.record_event(&AgentEvent::SessionEnd { session, model: None });
             }
         }
     }
@@ -245,6 +253,7 @@ impl Recorder {
                 agent: Some(super::NAME.to_owned()),
                 parent: Some(self.capture.session.clone()),
                 owner: process::current(),
+                model: None,
             });
         }
         session

@@ -48,6 +48,7 @@ struct WireLine {
 
 #[derive(Debug, Deserialize)]
 struct WireMessage {
+    model: Option<String>,
     #[serde(default, deserialize_with = "blocks_or_text")]
     content: Vec<WireBlock>,
 }
@@ -181,4 +182,12 @@ pub(super) fn message(transcript: &[u8], prompt: &str) -> Option<String> {
         .map(|(line, _): (WireLine, _)| line)
         .find(|line| line.is_prompt() && line.prompt.as_deref() == Some(prompt))?
         .uuid
+}
+
+/// The program gives its own messages, an error of the API for example, a model in angle brackets.
+pub(super) fn model(transcript: &[u8]) -> Option<String> {
+    records_with(transcript, "\"model\"")
+        .filter(|(line, _): &(WireLine, _)| line.kind == "assistant")
+        .filter_map(|(line, _)| line.message?.model)
+        .find(|model| !model.starts_with('<'))
 }

@@ -85,6 +85,9 @@ pub(super) struct WireMessage {
 pub(super) struct WireBody {
     #[serde(default)]
     pub(super) id: Option<String>,
+    /// Of an answer: the model.
+    #[serde(default)]
+    pub(super) model: Option<String>,
     #[serde(default)]
     pub(super) content: WireContent,
 }

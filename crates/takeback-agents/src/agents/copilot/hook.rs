@@ -112,6 +112,7 @@ pub(super) fn decode(payload: &[u8], event: Option<&str>) -> Result<HookEvent, P
         transcript: payload.transcript_path,
         prompt: None,
         timestamp: payload.timestamp.as_ref().and_then(moment),
+        model: None,
         is_fork: false,
         forked_from: None,
         kind,

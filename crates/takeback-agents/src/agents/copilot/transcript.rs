@@ -29,6 +29,7 @@ impl WireEvent {
 
 #[derive(Debug, Deserialize)]
 struct WireData {
+    model: Option<String>,
     #[serde(rename = "toolCallId")]
     call: Option<String>,
     #[serde(rename = "toolName")]
@@ -71,6 +72,11 @@ struct CallHistory {
 
 pub(super) fn end(transcript: &[u8], call: &str) -> Option<TranscriptEnd> {
     history_of(transcript, call)?.end(call)
+}
+
+/// Events of calls name it.
+pub(super) fn model(transcript: &[u8]) -> Option<String> {
+    records_with(transcript, "\"model\"").find_map(|(event, _): (WireEvent, _)| event.data.model)
 }
 
 /// When a person allowed a call.

@@ -19,6 +19,12 @@ struct WireMessage {
     calls: Vec<WireCall>,
 }
 
+/// A message of the model.
+#[derive(Debug, Deserialize)]
+struct WireAnswer {
+    model: String,
+}
+
 #[derive(Debug, Deserialize)]
 struct WireCall {
     name: String,
@@ -57,4 +63,9 @@ pub(super) fn end(transcript: &[u8], call: &str) -> Option<TranscriptEnd> {
             Some(TranscriptEnd { call: call.to_owned(), how, at, took: None })
         })
     })
+}
+
+pub(super) fn model(transcript: &[u8]) -> Option<String> {
+    let mut answers = records_with(transcript, "\"model\"");
+    answers.next().map(|(answer, _): (WireAnswer, _)| answer.model)
 }

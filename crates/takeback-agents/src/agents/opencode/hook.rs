@@ -66,6 +66,15 @@ struct WireOutput {
 #[derive(Debug, Deserialize)]
 struct WireMessage {
     id: String,
+    model: Option<WireModel>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireModel {
+    #[serde(rename = "providerID")]
+    provider: String,
+    #[serde(rename = "modelID")]
+    model: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -136,14 +145,20 @@ pub(super) fn decode(payload: &[u8], _event: Option<&str>) -> Result<HookEvent, 
         Some(parent) => (parent, Some(session)),
         None => (session, None),
     };
+    let (prompt, model) = match payload.output.message {
+        Some(WireMessage { id, model }) => (Some(id), model),
+        None => (None, None),
+    };
+    let model = model.map(|WireModel { provider, model }| format!("{provider}/{model}"));
     Ok(HookEvent {
         event,
         session,
         subagent,
         cwd: payload.directory,
         transcript: None,
-        prompt: payload.output.message.map(|message| message.id),
+        prompt,
         timestamp: None,
+        model,
         is_fork: false,
         forked_from: None,
         kind,

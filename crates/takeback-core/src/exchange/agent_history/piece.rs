@@ -76,6 +76,7 @@ impl<'s> Log<'_, 's> {
             ended_at: Some(session.ended_at),
             archived_at: None,
             open_turn: None,
+            model: None,
         });
         let mut writers = None;
         for (at, prompt) in session.prompts.iter().enumerate() {
@@ -111,6 +112,7 @@ impl<'s> Log<'_, 's> {
             prompt: prompt.text.clone(),
             opened_at: prompt.at,
             closed_at: Some(closed_at),
+            model: None,
         });
         self.piece.points.push(Point {
             id: PointId(id),

@@ -16,6 +16,7 @@ pub(super) fn put_session(out: &mut Vec<u8>, session: &Session) {
     put_option(out, session.parent.as_ref().map(|id| id.0.as_str()), put_text);
     put_time(out, session.started_at);
     put_option(out, session.ended_at, put_time);
+    put_option(out, session.model.as_deref(), put_text);
 }
 
 pub(super) fn session(body: &[u8]) -> Option<Session> {
@@ -29,6 +30,7 @@ pub(super) fn session(body: &[u8]) -> Option<Session> {
         ended_at: input.option(Input::time)?,
         archived_at: None,
         open_turn: None,
+        model: input.option(Input::text)?,
     };
     input.end(session)
 }
@@ -40,6 +42,7 @@ pub(super) fn put_turn(out: &mut Vec<u8>, turn: &Turn) {
     put_text(out, &turn.prompt);
     put_time(out, turn.opened_at);
     put_option(out, turn.closed_at, put_time);
+    put_option(out, turn.model.as_deref(), put_text);
 }
 
 pub(super) fn turn(body: &[u8]) -> Option<Turn> {
@@ -51,6 +54,7 @@ pub(super) fn turn(body: &[u8]) -> Option<Turn> {
         prompt: input.text()?,
         opened_at: input.time()?,
         closed_at: input.option(Input::time)?,
+        model: input.option(Input::text)?,
     };
     input.end(turn)
 }

@@ -72,6 +72,7 @@ fn draft() -> Draft {
         ended_at: Some(Timestamp(9)),
         archived_at: None,
         open_turn: None,
+        model: Some("m".to_owned()),
     };
     let turn = Turn {
         id: TurnId(7),
@@ -80,6 +81,7 @@ fn draft() -> Draft {
         prompt: "do it\nnow".to_owned(),
         opened_at: Timestamp(1),
         closed_at: None,
+        model: None,
     };
     let agent = Author::Agent {
         session: SessionId::from("s"),

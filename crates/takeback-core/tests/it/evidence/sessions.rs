@@ -63,6 +63,7 @@ fn the_work_of_a_background_subagent_after_the_turn_belongs_to_the_parents_promp
         agent: None,
         parent: Some("s".into()),
         owner: None,
+        model: None,
     });
     sandbox.turn_end("s");
     sandbox.agent_writes("s/agent", "a.txt", "after\n");

@@ -23,6 +23,7 @@ fn an_event_is_answered_with_its_outcome() {
         session: SessionId::from("s"),
         message: Some("uuid".to_owned()),
         text: "go".to_owned(),
+        model: None,
     };
     let answer = sandbox.tell(&prompt);
     let point = sandbox.workspace.store.points().unwrap().pop().expect("a point was made");

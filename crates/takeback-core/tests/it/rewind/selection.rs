@@ -114,6 +114,7 @@ fn three_sessions() -> (Sandbox, PointId) {
             agent: None,
             parent: Some(SessionId::from(parent)),
             owner: None,
+            model: None,
         });
     }
     for session in ["s", "child", "grandchild", "other"] {

@@ -12,7 +12,7 @@ macro_rules! select_sessions {
     ($rest:literal) => {
         concat!(
             "SELECT s.name, s.agent, p.name, s.owner_pid, s.owner_started, s.started_at, s.ended_at,
-                 s.archived_at, s.open_turn, s.sum
+                 s.archived_at, s.open_turn, s.model, s.sum
              FROM session s LEFT JOIN session p ON p.id = s.parent
              WHERE s.started_at IS NOT NULL ",
             $rest
@@ -34,7 +34,7 @@ pub(in crate::sqlite) fn session_named(
 }
 
 pub(in crate::sqlite) const SESSIONS: &str = select_sessions!("");
-pub(in crate::sqlite) const SESSION_SUM: usize = 9;
+pub(in crate::sqlite) const SESSION_SUM: usize = 10;
 
 pub(in crate::sqlite) fn session(row: &Row<'_>) -> Result<Session, RowError> {
     let owner = match (row.get::<_, Option<u32>>(3)?, row.get::<_, Option<i64>>(4)?) {
@@ -50,13 +50,14 @@ pub(in crate::sqlite) fn session(row: &Row<'_>) -> Result<Session, RowError> {
         ended_at: row.get::<_, Option<i64>>(6)?.map(Timestamp),
         archived_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
         open_turn: row.get::<_, Option<i64>>(8)?.map(|id| TurnId(id.cast_unsigned())),
+        model: row.get(9)?,
     })
 }
 
 macro_rules! select_turns {
     ($rest:literal) => {
         concat!(
-            "SELECT t.id, s.name, t.message, t.prompt, t.opened_at, t.closed_at, t.sum
+            "SELECT t.id, s.name, t.message, t.prompt, t.opened_at, t.closed_at, t.model, t.sum
              FROM turn t LEFT JOIN session s ON s.id = t.session ",
             $rest
         )
@@ -69,7 +70,7 @@ pub(in crate::sqlite) fn turn_of(db: &Connection, id: TurnId) -> Result<Option<T
 }
 
 pub(in crate::sqlite) const TURNS: &str = select_turns!("");
-pub(in crate::sqlite) const TURN_SUM: usize = 6;
+pub(in crate::sqlite) const TURN_SUM: usize = 7;
 
 pub(in crate::sqlite) fn turns(db: &Connection) -> Rows<Turn> {
     let sql = select_turns!("ORDER BY t.opened_at, t.id");
@@ -84,6 +85,7 @@ pub(in crate::sqlite) fn turn(row: &Row<'_>) -> Result<Turn, RowError> {
         prompt: row.get(3)?,
         opened_at: Timestamp(row.get(4)?),
         closed_at: row.get::<_, Option<i64>>(5)?.map(Timestamp),
+        model: row.get(6)?,
     })
 }
 

@@ -305,6 +305,7 @@ impl Task {
             agent: Some(agent.name.to_owned()),
             parent: Some(parent),
             owner: self.source.process,
+            model: None,
         };
         record(workspace, &event)?;
         Ok(true)

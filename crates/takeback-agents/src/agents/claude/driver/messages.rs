@@ -40,6 +40,9 @@ impl Driver {
             WireOut::User(message) => self.handle_user(message),
             WireOut::Assistant(message) => {
                 self.remember(&message);
+                if message.parent_tool_use_id.is_none() {
+                    self.recorder.answered_by(message.message.model.as_deref());
+                }
                 self.output.message(&message);
             }
             WireOut::StreamEvent { event, parent_tool_use_id: None } => self.output.event(event),
