@@ -17,6 +17,7 @@
 #![warn(missing_docs)]
 
 mod agent;
+mod attribution;
 mod exchange;
 mod file;
 mod follow_up;
@@ -37,6 +38,9 @@ use serde::{Deserialize, Serialize};
 pub use self::agent::{
     AgentCheckup, Check, DoctorAnswer, Health, HookFile, HookFileState, HookSession, InitAgent,
     InitAnswer, InitChange, InitScope, LastSession,
+};
+pub use self::attribution::{
+    CommitNote, NoteOutcome, NotesShowAnswer, NotesWriteAnswer, TraceExportAnswer,
 };
 pub use self::exchange::{ExportAnswer, ImportAnswer, ImportSkips, ImportedPoint, ImportedSession};
 pub use self::file::{

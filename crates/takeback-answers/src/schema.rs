@@ -9,12 +9,13 @@ use crate::{
     ArchiveAnswer, BisectAnswer, BlameAnswer, CatAnswer, Checkpoint, CheckpointAnswer,
     CleanupAnswer, CleanupPreview, ConfigAnswer, ConfigFileAnswer, ConfigSetAnswer, DiffAnswer,
     DoctorAnswer, DuAnswer, EffectAnswer, ErrorAnswer, ExportAnswer, FileCheckpoint, ForgetAnswer,
-    HistoryAnswer, HookAnswer, ImportAnswer, InitAnswer, LogAnswer, Point, PointCreated,
-    PreviewAnswer, PurgeAnswer, Receipt, RecordAnswer, RecoverAnswer, RecoverPreview,
-    RelocateAnswer, ResumeAnswer, RunAnswer, SaveAnswer, ServeAnswer, ServerInfo, ServerStatus,
-    SessionDeletePreview, SessionsAnswer, Setting, ShowAnswer, StateDeleteAnswer, StateDiffAnswer,
-    StateExport, StateExportAnswer, StateForkAnswer, StateListAnswer, StatsAnswer, StatusAnswer,
-    StatusLineAnswer, SubscribeAnswer, VerifyAnswer, WhyAnswer, WithdrawAnswer, WorkspacesAnswer,
+    HistoryAnswer, HookAnswer, ImportAnswer, InitAnswer, LogAnswer, NotesShowAnswer,
+    NotesWriteAnswer, Point, PointCreated, PreviewAnswer, PurgeAnswer, Receipt, RecordAnswer,
+    RecoverAnswer, RecoverPreview, RelocateAnswer, ResumeAnswer, RunAnswer, SaveAnswer,
+    ServeAnswer, ServerInfo, ServerStatus, SessionDeletePreview, SessionsAnswer, Setting,
+    ShowAnswer, StateDeleteAnswer, StateDiffAnswer, StateExport, StateExportAnswer,
+    StateForkAnswer, StateListAnswer, StatsAnswer, StatusAnswer, StatusLineAnswer, SubscribeAnswer,
+    TraceExportAnswer, VerifyAnswer, WhyAnswer, WithdrawAnswer, WorkspacesAnswer,
 };
 
 const DESCRIPTION: &str = "The answer of `takeback COMMAND --json` is #/$defs/COMMAND, of `takeback \
@@ -47,13 +48,15 @@ const COMMANDS: &[Entry] = entries! {
     "doctor": DoctorAnswer;
     "du": DuAnswer;
     "error": ErrorAnswer;
-    "export": ExportAnswer;
+    "export": ExportAnswer | TraceExportAnswer;
     "forget": ForgetAnswer;
     "history": HistoryAnswer;
     "import": ImportAnswer;
     "init": InitAnswer;
     "label": Point;
     "log": LogAnswer;
+    "notes-show": NotesShowAnswer;
+    "notes-write": NotesWriteAnswer;
     "pin": Point;
     "purge": PurgeAnswer;
     "record": RecordAnswer;

@@ -3,12 +3,21 @@
 
 mod agent_trace;
 mod ai_note;
+mod commit_notes;
+mod note_draft;
+mod trace_export;
 
 pub use self::agent_trace::{
-    AgentTrace, Contributor, TraceConversation, TraceFile, TraceLink, TraceRange, TraceRevision,
-    TraceTool,
+    AgentTrace, Contributor, OwnLines, OwnTrace, TraceConversation, TraceFile, TraceLink,
+    TraceMetadata, TraceRange, TraceRevision, TraceTool,
 };
-pub use self::ai_note::{AiNote, NoteError, NotedFile, session_key};
+pub use self::ai_note::{AiNote, NoteError, NotedFile, OwnMark, person_key, session_key};
+pub use self::commit_notes::{
+    AI_NOTES, CommitNote, ForeignNotes, NoteOutcome, NotesError, NotesReport, NotesRequest,
+    write_notes,
+};
+pub use self::note_draft::LineCount;
+pub use self::trace_export::{TraceReport, TraceRequest, traces};
 
 /// Who another tool says wrote a line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,6 +30,8 @@ pub enum NotedAuthor {
         conversation: Option<String>,
         /// The model.
         model: Option<String>,
+        /// The lines were written while a command of the agent ran, so perhaps by someone else.
+        is_doubtful: bool,
     },
     /// A person. Tools also write this where they only know that no agent of theirs wrote it.
     Person {

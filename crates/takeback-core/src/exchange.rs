@@ -20,6 +20,7 @@ pub use agent_history::{
     AgentHistory, AgentHistoryError, Edit, HistoryBundle, HistoryPrompt, HistorySession, SavedFile,
 };
 pub use bundle::{BundleError, BundleFile, BundleLimits, OutsidePolicy};
+pub(crate) use export::left_out as paths_left_out;
 pub use export::{ExportError, ExportOptions, ExportReport, IgnoredPaths, Selection, export};
 pub use file::{FileError, Overwrite, write_file};
 pub use import::{

@@ -1,4 +1,5 @@
-//! The user's git repository. Nothing here writes to it, runs its hooks or filters, or contacts a remote.
+//! The user's git repository. Only `write_notes` writes to it, when the user asks for that; nothing runs its
+//! hooks or filters, or contacts a remote.
 //!
 //! The checked out commit is read from the repository's files ([`git_state`]), because every point needs
 //! it. Everything else is asked of the `git` program, and only when a question needs it.
@@ -6,9 +7,12 @@
 mod commit_blame;
 mod commits;
 mod head;
+mod named_commits;
 mod notes;
 mod status;
+mod text_blame;
 mod versions;
+mod write_notes;
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
@@ -24,8 +28,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 pub use self::commit_blame::CommitLine;
 pub(crate) use self::commits::ListedCommit;
 pub use self::head::{HeadMove, git_state};
+pub(crate) use self::named_commits::{NamedCommit, is_text};
 pub(crate) use self::status::FileStatus;
 pub(crate) use self::versions::PathVersion;
+pub(crate) use self::write_notes::{GitUser, NewNote, WrittenNotes};
 
 /// A repository with a working tree.
 #[derive(Debug, Clone)]

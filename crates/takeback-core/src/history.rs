@@ -6,6 +6,7 @@ mod bisect;
 mod blame;
 mod by_author;
 mod commit_lines;
+mod committed_lines;
 mod file_checkpoint;
 mod file_diff;
 mod lines;
@@ -21,6 +22,7 @@ use takeback_store::{
     Author, Call, CallId, Change, Entry, Seq, SessionId, Store, StoreError, WorkPath,
 };
 
+pub(crate) use self::authored_lines::AuthoredPath;
 pub use self::authored_lines::{
     AuthoredFile, AuthoredLine, LineAuthor, LineSource, LineWriter, authored_lines, point_of,
 };
@@ -28,6 +30,7 @@ pub use self::bisect::{Bisection, Verdict};
 pub use self::blame::{Blame, BlameError, BlamedLine, FileVersion, LineOrigin, blame};
 pub use self::by_author::{AuthorDiff, changes_by};
 pub use self::commit_lines::ask_git;
+pub use self::committed_lines::{CommittedLinesError, committed_lines};
 pub use self::file_checkpoint::{
     FileCheckpoint, FileCheckpointId, file_checkpoints, kept_for_call,
 };

@@ -14,6 +14,7 @@ pub(crate) mod groups;
 mod doc_examples;
 #[cfg(test)]
 mod hints;
+mod notes;
 mod point;
 mod state;
 mod store;
@@ -23,6 +24,7 @@ pub(crate) use agent::{
     AgentName, ChatArgs, FinishEventArgs, HookArgs, InitArgs, McpArgs, RecordArgs, RunArgs,
     ScopeName, ServeArgs,
 };
+pub(crate) use notes::{NotesCommand, NotesShowArgs, NotesWriteArgs};
 pub(crate) use point::{
     Ambiguous, ApplyArgs, BisectArgs, BlameArgs, CatArgs, CheckpointArgs, DiffArgs, HistoryArgs,
     LabelArgs, LogArgs, PointArgs, RewindArgs, ShowArgs, StatsArgs, UndoArgs, WhyArgs,
@@ -278,7 +280,14 @@ pub(crate) enum Command {
     Purge(PurgeArgs),
     /// Reconnect a store after its folder was moved
     Relocate(RelocateArgs),
+    /// Write or show who wrote the lines of commits, as git notes
+    #[command(subcommand)]
+    Notes(NotesCommand),
     /// Export points and changes to a file, for another workspace
+    ///
+    /// With --agent-trace: who wrote which lines, as Agent Trace records, one JSON object per line. Each line
+    /// of a file is in the record of the commit that added it; lines that are not committed are in a record
+    /// without a revision.
     Export(ExportArgs),
     /// Import points from an exported file; your files are not touched
     Import(ImportArgs),

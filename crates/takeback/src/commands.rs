@@ -37,6 +37,8 @@ mod config;
 mod conversation;
 mod workspaces;
 mod export;
+mod export_trace;
+mod notes;
 mod state;
 mod import;
 mod filediff;
@@ -131,7 +133,11 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Forget(forget) => workspaces::forget(options, &forget, &mut screen)?,
         Command::Purge(purge) => purge::purge(options, &purge, &mut screen)?,
         Command::Relocate(relocate) => workspaces::relocate(options, &relocate, &mut screen)?,
+        Command::Export(export) if export.agent_trace => {
+            export_trace::export_trace(options, &export, &mut screen)?
+        }
         Command::Export(export) => export::export(options, &export, &mut screen)?,
+        Command::Notes(command) => notes::notes(options, &command, &mut screen)?,
         Command::Import(import) => import::import(options, &import, &mut screen)?,
         Command::State(command) => state::state(options, &command, &mut screen)?,
         Command::Help(help) => help::help(&help, &mut screen)?,

@@ -1,8 +1,11 @@
 //! Agent Trace 0.1: JSON records that say which lines of a file came from which conversation. Pure.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::NotedAuthor;
+
+/// The version that is written.
+pub(super) const VERSION: &str = "0.1.0";
 
 /// One record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +24,62 @@ pub struct AgentTrace {
     pub tool: Option<TraceTool>,
     /// The files.
     pub files: Vec<TraceFile>,
+    /// What the format has no field for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<TraceMetadata>,
+}
+
+/// Metadata. What other tools put into it is skipped.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceMetadata {
+    /// Takeback's.
+    #[serde(
+        default,
+        rename = "io.github.takeback",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "own_or_none"
+    )]
+    pub own: Option<OwnTrace>,
+}
+
+/// What Takeback adds to its records.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnTrace {
+    /// How the authors of lines are known.
+    pub lines: Vec<OwnLines>,
+}
+
+/// Lines of one author.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnLines {
+    /// The file.
+    pub path: String,
+    /// The first line.
+    pub start_line: usize,
+    /// The last line.
+    pub end_line: usize,
+    /// The agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The point of the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<String>,
+    /// How the agent is known to be the author, or possibly the author.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    /// The lines were written while a command of the agent ran, so perhaps by someone else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub doubtful: bool,
+}
+
+/// A record of another tool may have anything under that name.
+fn own_or_none<'de, D: Deserializer<'de>>(own: D) -> Result<Option<OwnTrace>, D::Error> {
+    let own = serde_json::Value::deserialize(own)?;
+    Ok(OwnTrace::deserialize(own).ok())
 }
 
 /// A revision.
@@ -66,7 +125,7 @@ pub struct TraceConversation {
     /// The lines.
     #[serde(default)]
     pub ranges: Vec<TraceRange>,
-    /// What else belongs to it; Takeback puts session and agent here.
+    /// What else belongs to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<TraceLink>,
 }
@@ -145,13 +204,27 @@ impl AgentTrace {
         let contributor = range.contributor.as_ref().or(conversation.contributor.as_ref())?;
         match contributor.kind.as_str() {
             "human" => Some(NotedAuthor::Person { name: None }),
-            "ai" => Some(NotedAuthor::Agent {
-                tool: self.tool.as_ref().and_then(|tool| tool.name.clone()),
-                conversation: conversation.url.clone(),
-                model: contributor.model_id.clone(),
-            }),
+            "ai" => {
+                let own = self.own_lines(path, line);
+                let tool = || self.tool.as_ref().and_then(|tool| tool.name.clone());
+                Some(NotedAuthor::Agent {
+                    tool: own.map_or_else(tool, |own| own.agent.clone()),
+                    conversation: own
+                        .and_then(|own| own.session.clone())
+                        .or_else(|| conversation.url.clone()),
+                    model: contributor.model_id.clone(),
+                    is_doubtful: own.is_some_and(|own| own.doubtful),
+                })
+            }
             _ => None,
         }
+    }
+
+    fn own_lines(&self, path: &[u8], line: usize) -> Option<&OwnLines> {
+        let own = self.metadata.as_ref()?.own.as_ref()?;
+        own.lines.iter().find(|lines| {
+            lines.path.as_bytes() == path && (lines.start_line..=lines.end_line).contains(&line)
+        })
     }
 }
 
@@ -175,6 +248,7 @@ mod tests {
             tool: Some("cursor".to_owned()),
             conversation: Some("u".to_owned()),
             model: Some("p/m".to_owned()),
+            is_doubtful: false,
         };
         for (line, author) in
             [(1, Some(agent)), (4, Some(NotedAuthor::Person { name: None })), (5, None), (10, None)]

@@ -8,7 +8,7 @@
 //! {"schema_version": "authorship/3.0.0", "base_commit_sha": "…", "prompts": {}, "sessions": {…}}
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
@@ -18,6 +18,8 @@ use sha2::Digest as _;
 use super::NotedAuthor;
 
 const VERSION: &str = "authorship/3.0.0";
+/// What stands for a name that is not known.
+const UNKNOWN: &str = "unknown";
 
 /// A note.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +32,19 @@ pub struct AiNote {
     pub agents: BTreeMap<String, NotedAuthor>,
     /// People by the keys of entries.
     pub people: BTreeMap<String, NotedAuthor>,
+    /// Set in a note that Takeback wrote: what the format has no field for.
+    pub own: Option<OwnMark>,
+}
+
+/// What Takeback adds to its notes. Other readers skip it, and tools that rewrite a note drop it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnMark {
+    /// The version of Takeback that wrote the note.
+    #[serde(default)]
+    pub version: String,
+    /// Keys of entries whose lines were written while a command of the agent ran, so perhaps not by it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub doubtful: BTreeSet<String>,
 }
 
 /// The lines of one file.
@@ -66,6 +81,8 @@ struct Metadata {
     sessions: BTreeMap<String, SessionRecord>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     humans: BTreeMap<String, PersonRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    takeback: Option<OwnMark>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -91,8 +108,19 @@ struct PersonRecord {
 /// The key of an agent's conversation.
 #[must_use]
 pub fn session_key(tool: &str, conversation: &str) -> String {
-    let hash = sha2::Sha256::digest(format!("{tool}:{conversation}"));
-    let mut key = "s_".to_owned();
+    key("s_", &format!("{tool}:{conversation}"))
+}
+
+/// The key of a person.
+#[must_use]
+pub fn person_key(name_and_address: &str) -> String {
+    key("h_", name_and_address)
+}
+
+/// A key as git-ai makes them: 14 hex digits of a hash.
+pub(super) fn key(prefix: &str, of: &str) -> String {
+    let hash = sha2::Sha256::digest(of);
+    let mut key = prefix.to_owned();
     for byte in &hash[..7] {
         write!(key, "{byte:02x}").expect("a String takes any text");
     }
@@ -128,28 +156,48 @@ impl AiNote {
         }
         note.commit = metadata.base_commit_sha;
         let agent = |(key, record): (String, SessionRecord)| {
-            let text = |text: String| Some(text).filter(|text| !text.is_empty());
+            let text = |text: String| Some(text).filter(|text| !text.is_empty() && text != UNKNOWN);
             let AgentRecord { tool, id, model } = record.agent_id;
             let (tool, conversation, model) = (text(tool), text(id), text(model));
-            (key, NotedAuthor::Agent { tool, conversation, model })
+            (key, NotedAuthor::Agent { tool, conversation, model, is_doubtful: false })
         };
         note.agents = metadata.prompts.into_iter().chain(metadata.sessions).map(agent).collect();
         let person = |(key, record): (String, PersonRecord)| {
             (key, NotedAuthor::Person { name: Some(record.author) })
         };
+        note.own = metadata.takeback;
         note.people = metadata.humans.into_iter().map(person).collect();
         Ok(note)
     }
 
     /// Who wrote a line of the commit's version of a file. `line`: from 1.
     #[must_use]
-    pub fn author_of(&self, path: &[u8], line: usize) -> Option<&NotedAuthor> {
+    pub fn author_of(&self, path: &[u8], line: usize) -> Option<NotedAuthor> {
         let file = self.files.iter().find(|file| file.path.as_bytes() == path)?;
         let entries = file.entries.iter().rev();
         let (key, _) = entries
             .filter(|(_, ranges)| ranges.iter().any(|range| range.contains(&line)))
             .find(|(key, _)| self.record(key).is_some())?;
-        self.record(key)
+        let mut author = self.record(key)?.clone();
+        if let NotedAuthor::Agent { is_doubtful, .. } = &mut author {
+            *is_doubtful = self.own.as_ref().is_some_and(|own| own.doubtful.contains(key));
+        }
+        Some(author)
+    }
+
+    /// Whether only the version of Takeback differs.
+    #[must_use]
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let own = |note: &Self| note.own.as_ref().map(|own| own.doubtful.clone());
+        let rest = |note: &Self| Self { own: None, ..note.clone() };
+        own(self) == own(other) && rest(self).to_string() == rest(other).to_string()
+    }
+
+    /// How many lines have an author.
+    #[must_use]
+    pub fn lines(&self) -> usize {
+        let entries = self.files.iter().flat_map(|file| &file.entries);
+        entries.flat_map(|(_, ranges)| ranges).map(|range| range.clone().count()).sum()
     }
 
     /// The record of an entry's key; what follows `::` names a step within the session.
@@ -184,9 +232,9 @@ impl std::fmt::Display for AiNote {
             }
         }
         let agent = |(key, author): (&String, &NotedAuthor)| match author {
-            NotedAuthor::Agent { tool, conversation, model } => {
+            NotedAuthor::Agent { tool, conversation, model, .. } => {
                 let text =
-                    |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+                    |text: &Option<String>| text.clone().unwrap_or_else(|| UNKNOWN.to_owned());
                 let agent_id =
                     AgentRecord { tool: text(tool), id: text(conversation), model: text(model) };
                 Some((key.clone(), SessionRecord { agent_id }))
@@ -205,6 +253,7 @@ impl std::fmt::Display for AiNote {
             prompts: BTreeMap::new(),
             sessions: self.agents.iter().filter_map(agent).collect(),
             humans: self.people.iter().filter_map(person).collect(),
+            takeback: self.own.clone(),
         };
         let json = serde_json::to_string_pretty(&metadata).map_err(|_not_data| std::fmt::Error)?;
         write!(f, "---\n{json}\n")
@@ -219,7 +268,6 @@ fn range(text: &str) -> Option<RangeInclusive<usize>> {
 }
 
 /// Line numbers as ranges. `lines`: ascending.
-#[cfg_attr(not(test), expect(dead_code, reason = "only a writer of notes needs it"))]
 pub(crate) fn ranges(lines: &[usize]) -> Vec<RangeInclusive<usize>> {
     let runs = lines.chunk_by(|a, b| a + 1 == *b);
     runs.map(|run| run[0]..=run[run.len() - 1]).collect()
@@ -233,6 +281,7 @@ mod tests {
     fn keys_are_those_that_git_ai_makes() {
         let key = session_key("claude", "d15c4fb4-96b6-4811-aadb-66652203680c");
         assert_eq!(key, "s_aa2798be83c02f");
+        assert_eq!(person_key("Hugo <hugo@example.com>"), "h_28051352df200e");
     }
 
     #[test]
@@ -241,6 +290,7 @@ mod tests {
             tool: Some("claude".to_owned()),
             conversation: Some("one".to_owned()),
             model: Some(model.to_owned()),
+            is_doubtful: false,
         };
         let person = NotedAuthor::Person { name: Some("Ada <ada@example.com>".to_owned()) };
         let note = AiNote {
@@ -258,15 +308,42 @@ mod tests {
             ],
             agents: [("s_1".to_owned(), agent("m"))].into(),
             people: [("h_1".to_owned(), person.clone())].into(),
+            own: None,
         };
         let read = AiNote::parse(note.to_string().as_bytes()).unwrap();
         assert_eq!(read, note);
         for (line, author) in
             [(1, None), (2, Some(agent("m"))), (3, Some(person)), (4, Some(agent("m"))), (20, None)]
         {
-            assert_eq!(read.author_of(b"a.rs", line), author.as_ref(), "line {line}");
+            assert_eq!(read.author_of(b"a.rs", line), author, "line {line}");
         }
         assert_eq!(read.author_of(b"b.rs", 2), None);
+    }
+
+    #[test]
+    fn doubt_is_kept() {
+        let agent = NotedAuthor::Agent {
+            tool: Some("claude".to_owned()),
+            conversation: Some("one".to_owned()),
+            model: None,
+            is_doubtful: false,
+        };
+        let doubtful = ["s_1::t_2".to_owned()].into();
+        let entry = |key: &str, line| (key.to_owned(), vec![line..=line]);
+        let entries = vec![entry("s_1::t_1", 1), entry("s_1::t_2", 2)];
+        let note = AiNote {
+            files: vec![NotedFile { path: "a".to_owned(), entries }],
+            agents: [("s_1".to_owned(), agent.clone())].into(),
+            own: Some(OwnMark { version: "1.0.0".to_owned(), doubtful }),
+            ..AiNote::default()
+        };
+        let read = AiNote::parse(note.to_string().as_bytes()).unwrap();
+        assert_eq!((read.own.as_ref(), read.lines()), (note.own.as_ref(), 2));
+        assert_eq!(read.author_of(b"a", 1), Some(agent), "an unknown model stays unknown");
+        let is_doubtful = |line| {
+            matches!(read.author_of(b"a", line), Some(NotedAuthor::Agent { is_doubtful: true, .. }))
+        };
+        assert_eq!((is_doubtful(1), is_doubtful(2)), (false, true));
     }
 
     #[test]

@@ -248,7 +248,7 @@ fn selected(store: &dyn Store, selection: &Selection) -> Result<Vec<Point>, Expo
 }
 
 /// The paths that are not exported, of those that the piece would name.
-fn left_out(
+pub(crate) fn left_out(
     workspace: &Workspace,
     ignored: IgnoredPaths,
     base: &BTreeMap<WorkPath, Entry>,

@@ -29,7 +29,7 @@ impl Repository {
 
 /// The porcelain format: a heading for each line, with the commit's details where it is named first, and the
 /// line itself after a tab.
-fn parse(output: &[u8]) -> Option<Vec<CommitLine>> {
+pub(super) fn parse(output: &[u8]) -> Option<Vec<CommitLine>> {
     let mut known: HashMap<String, (Commit, Vec<u8>)> = HashMap::new();
     let mut found = Vec::new();
     let mut rows = output.split(|byte| *byte == b'\n').peekable();

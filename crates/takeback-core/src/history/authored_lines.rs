@@ -1,7 +1,7 @@
 //! Who wrote each line of a file, from everything that knows it: the log, then notes and traces that other
 //! tools left, then git. What none of them knows is unknown.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use takeback_store::{
@@ -9,14 +9,12 @@ use takeback_store::{
     StoreError, Timestamp, Turn, WorkPath,
 };
 
-use super::blame::{BlameError, BlamedLine, LineOrigin, blame};
+use super::blame::{Blame, BlameError, BlamedLine, LineOrigin, TracedPath, blame};
 use super::commit_lines::ask_git;
-use crate::attribution::{AgentTrace, AiNote, NotedAuthor};
+use crate::attribution::{AI_NOTES, AgentTrace, AiNote, NotedAuthor};
 use crate::git::{Commit, CommitLine, GitError, Repository};
 use crate::workspace::Workspace;
 
-/// The notes of git-ai.
-const AI_NOTES: &str = "refs/notes/ai";
 /// Where Agent Trace records are kept: as notes, and as a file at the top of the repository.
 const TRACE_NOTES: &str = "refs/notes/agent-trace";
 const TRACE_FILE: &str = ".agent-trace/traces.jsonl";
@@ -108,13 +106,56 @@ pub enum LineSource {
 pub fn authored_lines(workspace: &Workspace, path: &WorkPath) -> Result<AuthoredFile, BlameError> {
     let mut blame = blame(&*workspace.store, path)?;
     ask_git(&mut blame, workspace)?;
-    let records = ForeignRecords::read(workspace, path, &blame.lines);
-    let mut problems: Vec<String> = blame.git_problem.into_iter().collect();
+    let file = workspace.absolute(path);
+    let repository = file.parent().and_then(Repository::around);
+    let commits = blame.lines.iter().filter_map(|line| line.commit.as_ref());
+    let records = ForeignRecords::read(repository.as_ref(), commits);
+    let mut problems: Vec<String> = blame.git_problem.take().into_iter().collect();
     problems.extend(records.problems.iter().cloned());
-    let mut writers = Writers { store: &*workspace.store, known: HashMap::new() };
+    let lines = author(&*workspace.store, blame, |line| records.author_of(line))?;
+    Ok(AuthoredFile { lines, problems })
+}
+
+/// A path that was followed through the log, to be asked about texts that it had.
+pub(crate) struct AuthoredPath<'w> {
+    workspace: &'w Workspace,
+    traced: TracedPath<'w>,
+}
+
+impl<'w> AuthoredPath<'w> {
+    /// Follows a path up to now.
+    pub(crate) fn new(workspace: &'w Workspace, path: &WorkPath) -> Result<Self, BlameError> {
+        Ok(Self { workspace, traced: TracedPath::new(&*workspace.store, path)? })
+    }
+
+    /// The lines of a text that the log knows, with their numbers in the text, from 0. What other tools say is not asked.
+    pub(crate) fn lines_of(&mut self, text: &[u8]) -> Result<NumberedLines, StoreError> {
+        let (mut blame, numbers) = self.traced.blame_text(text)?;
+        ask_git(&mut blame, self.workspace)?;
+        let problem = blame.git_problem.take();
+        let lines = author(&*self.workspace.store, blame, |_| None)?;
+        Ok(NumberedLines { lines: numbers.into_iter().zip(lines).collect(), problem })
+    }
+}
+
+/// Some lines of a text.
+pub(crate) struct NumberedLines {
+    /// With their numbers, from 0.
+    pub(crate) lines: Vec<(usize, AuthoredLine)>,
+    /// Why git could not be asked about lines that only it can know.
+    pub(crate) problem: Option<String>,
+}
+
+/// The writers of blamed lines.
+fn author(
+    store: &dyn Store,
+    blame: Blame,
+    noted: impl Fn(&CommitLine) -> Option<(LineSource, NotedAuthor)>,
+) -> Result<Vec<AuthoredLine>, StoreError> {
+    let mut writers = Writers { store, known: HashMap::new() };
     let mut lines = Vec::new();
     for BlamedLine { text, origin, commit } in blame.lines {
-        let noted = commit.as_ref().and_then(|line| records.author_of(line));
+        let noted = commit.as_ref().and_then(&noted);
         let change = origin.change().and_then(|seq| blame.changes.get(&seq));
         let writer = writers.writer(origin, change, commit, noted)?;
         let number_then = match origin {
@@ -123,7 +164,7 @@ pub fn authored_lines(workspace: &Workspace, path: &WorkPath) -> Result<Authored
         };
         lines.push(AuthoredLine { text, writer, number_then });
     }
-    Ok(AuthoredFile { lines, problems })
+    Ok(lines)
 }
 
 /// Which writers there are, each made once.
@@ -169,21 +210,27 @@ impl Writers<'_> {
     }
 }
 
-fn from_commit(commit: &Arc<Commit>, noted: Option<(LineSource, NotedAuthor)>) -> LineWriter {
+pub(super) fn from_commit(
+    commit: &Arc<Commit>,
+    noted: Option<(LineSource, NotedAuthor)>,
+) -> LineWriter {
     let writer = LineWriter {
         at: Some(Timestamp(commit.authored_at.saturating_mul(1000))),
         commit: Some(commit.clone()),
         ..LineWriter::default()
     };
     match noted {
-        Some((source, NotedAuthor::Agent { tool, conversation, model })) => LineWriter {
-            author: LineAuthor::Agent,
-            source,
-            session: conversation.map(SessionId),
-            agent: tool,
-            model,
-            ..writer
-        },
+        Some((source, NotedAuthor::Agent { tool, conversation, model, is_doubtful })) => {
+            LineWriter {
+                author: LineAuthor::Agent,
+                source,
+                evidence: is_doubtful.then_some(Evidence::Window),
+                session: conversation.map(SessionId),
+                agent: tool,
+                model,
+                ..writer
+            }
+        }
         Some((source, NotedAuthor::Person { name })) => {
             let name = name.or(Some(commit.name.clone()));
             LineWriter { author: LineAuthor::Other, source, name, ..writer }
@@ -260,27 +307,24 @@ pub fn point_of(
 
 /// What other tools say about the commits of some lines.
 #[derive(Default)]
-struct ForeignRecords {
+pub(super) struct ForeignRecords {
     notes: HashMap<String, AiNote>,
     traces: Vec<AgentTrace>,
-    problems: Vec<String>,
+    /// What cannot be read.
+    pub(super) problems: Vec<String>,
 }
 
 impl ForeignRecords {
-    fn read(workspace: &Workspace, path: &WorkPath, lines: &[BlamedLine]) -> Self {
+    /// Reads what there is about the commits of these lines.
+    pub(super) fn read<'l>(
+        repository: Option<&Repository>,
+        lines: impl Iterator<Item = &'l CommitLine>,
+    ) -> Self {
         let mut records = Self::default();
-        let commits: HashSet<&str> = lines
-            .iter()
-            .filter_map(|line| Some(line.commit.as_ref()?.commit.id.as_str()))
-            .collect();
-        let file = workspace.absolute(path);
-        let Some(repository) = file.parent().and_then(Repository::around) else { return records };
-        if commits.is_empty() {
-            return records;
-        }
-        let mut commits: Vec<String> = commits.into_iter().map(str::to_owned).collect();
-        commits.sort();
-        if let Err(error) = records.read_notes(&repository, &commits) {
+        let commits: BTreeSet<&str> = lines.map(|line| line.commit.id.as_str()).collect();
+        let Some(repository) = repository.filter(|_| !commits.is_empty()) else { return records };
+        let commits: Vec<String> = commits.into_iter().map(str::to_owned).collect();
+        if let Err(error) = records.read_notes(repository, &commits) {
             records.problems.push(error.to_string());
         }
         records
@@ -315,11 +359,11 @@ impl ForeignRecords {
         Ok(())
     }
 
-    fn author_of(&self, line: &CommitLine) -> Option<(LineSource, NotedAuthor)> {
+    pub(super) fn author_of(&self, line: &CommitLine) -> Option<(LineSource, NotedAuthor)> {
         let (path, number) = (&line.path, line.line + 1);
         let note = self.notes.get(&line.commit.id);
         if let Some(author) = note.and_then(|note| note.author_of(path, number)) {
-            return Some((LineSource::Note, author.clone()));
+            return Some((LineSource::Note, author));
         }
         let traces = self.traces.iter().rev().filter(|trace| trace.is_of(&line.commit.id));
         let author = traces.filter_map(|trace| trace.author_of(path, number)).next();

@@ -121,20 +121,72 @@ pub(super) fn blame_from(
         _ => return Err(BlameError::NotAFile { path: path.clone() }),
     };
     let Some(text) = text else { return Err(BlameError::NotText { path: path.clone() }) };
-    let files = HashMap::from([(path.clone(), FollowedFile::new(own))]);
-    let mut tracer = LineTracer { store, from, files, versions: Vec::new(), searched: 0 };
-    tracer.follow(path, None)?;
-    let LineTracer { files, versions, .. } = tracer;
-    let lines = split_lines(&text).zip(files[path].origins.origins());
-    let lines: Vec<BlamedLine> = lines
-        .map(|(text, origin)| BlamedLine { text: text.to_vec(), origin: *origin, commit: None })
-        .collect();
-    let seqs: BTreeSet<Seq> = lines.iter().filter_map(|line| line.origin.change()).collect();
-    let mut changes: Vec<Change> = files.into_values().flat_map(|file| file.changes).collect();
-    changes.retain(|change| seqs.contains(&change.seq));
-    settle(store, &mut changes)?;
-    let changes = changes.into_iter().map(|change| (change.seq, change)).collect();
-    Ok(Blame { lines, changes, versions, git_problem: None })
+    let traced = TracedPath::follow(store, path, own, from)?;
+    let lines = split_lines(&text).zip(traced.files[path].origins.origins());
+    let lines: Vec<BlamedLine> =
+        lines.map(|(text, origin)| BlamedLine::new(text, *origin)).collect();
+    Ok(traced.blame(lines)?)
+}
+
+/// A path that was followed through the log.
+pub(crate) struct TracedPath<'s> {
+    store: &'s dyn Store,
+    path: WorkPath,
+    files: HashMap<WorkPath, FollowedFile>,
+    versions: Vec<FileVersion>,
+}
+
+impl<'s> TracedPath<'s> {
+    /// Follows a path up to now.
+    pub(crate) fn new(store: &'s dyn Store, path: &WorkPath) -> Result<Self, BlameError> {
+        let own = store.changes_of(path)?;
+        if own.is_empty() {
+            return Err(BlameError::NotRecorded { path: path.clone() });
+        }
+        Ok(Self::follow(store, path, own, Seq(0))?)
+    }
+
+    fn follow(
+        store: &'s dyn Store,
+        path: &WorkPath,
+        own: Vec<Change>,
+        from: Seq,
+    ) -> Result<Self, StoreError> {
+        let files = HashMap::from([(path.clone(), FollowedFile::new(own))]);
+        let mut tracer = LineTracer { store, from, files, versions: Vec::new(), searched: 0 };
+        tracer.follow(path, None)?;
+        let LineTracer { files, versions, .. } = tracer;
+        Ok(Self { store, path: path.clone(), files, versions })
+    }
+
+    /// The blame of a text that the path may have had at any time, as a commit has it for example. The
+    /// lines that no version in the log has are left out; each other line comes with its number in the
+    /// text, from 0.
+    pub(crate) fn blame_text(&mut self, text: &[u8]) -> Result<(Blame, Vec<usize>), StoreError> {
+        let file = self.files.get_mut(&self.path).expect("it was followed");
+        let origins = file.origins.origins_of(&Digest::of(text), text);
+        let known = split_lines(text).zip(origins).enumerate();
+        let known = known.filter_map(|(at, (text, origin))| Some((at, text, origin?)));
+        let (numbers, lines) =
+            known.map(|(at, text, origin)| (at, BlamedLine::new(text, origin))).unzip();
+        Ok((self.blame(lines)?, numbers))
+    }
+
+    fn blame(&self, lines: Vec<BlamedLine>) -> Result<Blame, StoreError> {
+        let seqs: BTreeSet<Seq> = lines.iter().filter_map(|line| line.origin.change()).collect();
+        let all = self.files.values().flat_map(|file| &file.changes);
+        let mut changes: Vec<Change> =
+            all.filter(|change| seqs.contains(&change.seq)).cloned().collect();
+        settle(self.store, &mut changes)?;
+        let changes = changes.into_iter().map(|change| (change.seq, change)).collect();
+        Ok(Blame { lines, changes, versions: self.versions.clone(), git_problem: None })
+    }
+}
+
+impl BlamedLine {
+    fn new(text: &[u8], origin: LineOrigin) -> Self {
+        Self { text: text.to_vec(), origin, commit: None }
+    }
 }
 
 impl LineOrigin {

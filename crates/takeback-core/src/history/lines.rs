@@ -161,6 +161,25 @@ impl<O: Clone> LineOrigins<O> {
         self.current = Some(at);
     }
 
+    /// The origins of the lines of a text that the file may have had between two versions; `None`: no
+    /// version has the line.
+    pub(crate) fn origins_of(&mut self, digest: &Digest, text: &[u8]) -> Vec<Option<O>> {
+        if let Some(seen) = self.by_digest.get(digest) {
+            return self.versions[*seen].origins.iter().cloned().map(Some).collect();
+        }
+        let lines: Vec<u32> = split_lines(text).map(|line| self.number(line)).collect();
+        let mut found: Vec<Option<O>> = vec![None; lines.len()];
+        let nearest = self.version_with_most(&lines, &found, &vec![false; self.has_words.len()]);
+        if let Some(nearest) = nearest {
+            self.pair_with(nearest, &lines, &mut found);
+        }
+        // As if the nearest version were the one before the text.
+        let current = std::mem::replace(&mut self.current, nearest);
+        self.find_returned(&lines, &mut found);
+        self.current = current;
+        found
+    }
+
     /// The lines of a version that are not in `next`, with their origins: another file may have them then.
     /// Empty if the version was never seen.
     pub(crate) fn removed_between(&mut self, version: &Digest, next: &[u8]) -> Vec<RemovedRun<O>> {

@@ -225,13 +225,9 @@ fn decide_event(
         close_lost_calls(event, log, &mut decision);
     }
     let new_turn_of = |prompt: &str, message: Option<&String>| Turn {
-        id: ids.turn,
-        session: id.clone(),
         message: message.cloned(),
         prompt: prompt.to_owned(),
-        opened_at: time,
-        closed_at: None,
-        model: None,
+        ..new_turn(ids.turn, id, time)
     };
     let close_turn = |session: &mut Session, writes: &mut Vec<Write>, model: Option<String>| {
         session.open_turn = None;
@@ -325,6 +321,18 @@ fn kind_of(touches: &CallTargets, named: &[WorkPath]) -> CallKind {
             CallKind::Shell { command: command.clone(), paths: named.to_vec() }
         }
         CallTargets::Nothing => CallKind::Edit { paths: Vec::new() },
+    }
+}
+
+fn new_turn(id: TurnId, session: &SessionId, opened_at: Timestamp) -> Turn {
+    Turn {
+        id,
+        session: session.clone(),
+        message: None,
+        prompt: String::new(),
+        opened_at,
+        closed_at: None,
+        model: None,
     }
 }
 

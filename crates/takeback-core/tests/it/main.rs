@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod adjacent_lines;
+mod attribution;
 mod concurrency;
 mod authors;
 mod blame;

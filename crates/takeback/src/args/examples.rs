@@ -189,10 +189,26 @@ const EXAMPLES: &[Examples] = &[
     ),
     ("relocate", &[("takeback relocate ~/old/shop", "This folder was ~/old/shop before")]),
     (
+        "notes",
+        &[
+            ("takeback notes write main..HEAD", "The commits of this branch"),
+            ("takeback notes show", "The note of the commit that is checked out"),
+        ],
+    ),
+    (
+        "notes write",
+        &[
+            ("takeback notes write --dry-run", "See the note of the commit that is checked out"),
+            ("takeback notes write main..HEAD", "The commits of this branch"),
+        ],
+    ),
+    ("notes show", &[("takeback notes show HEAD~1", "The note of an earlier commit")]),
+    (
         "export",
         &[
             ("takeback export shop.bundle", "All points"),
             ("takeback export shop.bundle works", "One point"),
+            ("takeback export --agent-trace traces.jsonl", "Who wrote which lines"),
         ],
     ),
     (

@@ -13,7 +13,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
         "History",
         &[
             "blame", "why", "history", "cat", "stats", "bisect", "label", "pin", "unpin",
-            "sessions", "session", "export", "import",
+            "sessions", "session", "notes", "export", "import",
         ],
     ),
     (

@@ -143,10 +143,13 @@ pub(crate) struct RecoverArgs {
 pub(crate) struct ExportArgs {
     /// The file to write; `-` is standard output
     pub(crate) file: PathBuf,
-    /// Only this point [default: all points, and the changes since]
-    #[arg(conflicts_with = "session")]
+    /// Only this point [default: all points, and the changes since]; with --agent-trace: the files as
+    /// they were at this point [default: as they are now]
     pub(crate) point: Option<String>,
-    /// Only the points of this session, and the changes until it ended
+    /// Write Agent Trace records instead: who wrote which lines
+    #[arg(long)]
+    pub(crate) agent_trace: bool,
+    /// Only the points of this session, and the changes until it ended; with --agent-trace: only its lines
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
     /// Include ignored files and files outside the workspace

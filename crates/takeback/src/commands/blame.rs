@@ -9,7 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use takeback_core::Workspace;
 use takeback_core::history::{
-    AuthoredFile, AuthoredLine, BlameError, LineAuthor, LineSource, LineWriter, authored_lines,
+    AuthoredFile, AuthoredLine, BlameError, CommittedLinesError, LineAuthor, LineSource,
+    LineWriter, authored_lines, committed_lines,
 };
 use takeback_store::{Evidence, WorkPath};
 
@@ -42,13 +43,22 @@ pub(crate) fn blame(
     args: &BlameArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut place = place::open_recovered(options, Store::MustExist)?;
-    let blamed = lines_of(&mut place.workspace, options, &args.path, args.lines.as_deref())?;
+    let (blamed, names) = match place::open_recovered(options, Store::MustExist) {
+        Ok(mut place) => {
+            let lines = args.lines.as_deref();
+            let blamed = lines_of(&mut place.workspace, options, &args.path, lines)?;
+            (blamed, SessionNames::of(&place.workspace.store.sessions()?))
+        }
+        Err(error) if error.kind == Kind::NoStore => {
+            let blamed = lines_in_git(options, &args.path, args.lines.as_deref());
+            (blamed?.ok_or(error)?, SessionNames::of(&[]))
+        }
+        Err(error) => return Err(error),
+    };
     if screen.json {
         screen.json(&blamed.lines.iter().map(answer).collect::<Vec<_>>())?;
     } else {
         screen.page()?;
-        let names = SessionNames::of(&place.workspace.store.sessions()?);
         print(&blamed.lines, &names, screen)?;
     }
     blamed.report_problems(screen)?;
@@ -89,6 +99,38 @@ pub(crate) fn lines_at(
 ) -> Result<BlamedLines, CommandError> {
     takeback_core::look_around_if_changed(workspace, &path)?;
     let file = authored(workspace, &path)?;
+    in_range(file, path, range)
+}
+
+/// Lines of a file in a folder without a log, as git, notes and traces know them. `None`: the file is in no
+/// repository either.
+fn lines_in_git(
+    options: &Options,
+    path: &str,
+    range: Option<&str>,
+) -> Result<Option<BlamedLines>, CommandError> {
+    let file = place::start(options)?.join(path);
+    let file = file.canonicalize().unwrap_or(file);
+    let mut found = match committed_lines(&file) {
+        Ok(found) => found,
+        Err(CommittedLinesError::NoRepository { .. }) => return Ok(None),
+        Err(error) => return Err(CommandError::new(Kind::Error, error)),
+    };
+    found
+        .problems
+        .push("this folder has no history: only git, notes and traces were asked".to_owned());
+    let path = WorkPath::new(path.as_bytes()).map_err(|_not_a_path| {
+        CommandError::new(Kind::Usage, format!("{} is not the path of a file", plain(path)))
+    })?;
+    in_range(found, path, range).map(Some)
+}
+
+/// `range`: `12` or `10-20`; `None`: all.
+fn in_range(
+    file: AuthoredFile,
+    path: WorkPath,
+    range: Option<&str>,
+) -> Result<BlamedLines, CommandError> {
     let mut lines: Vec<NumberedLine> =
         (1..).zip(file.lines).map(|(number, line)| NumberedLine { number, line }).collect();
     if let Some(range) = range {

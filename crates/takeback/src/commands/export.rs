@@ -24,6 +24,10 @@ pub(crate) fn export(
     args: &ExportArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    if args.point.is_some() && args.session.is_some() {
+        let usage = CommandError::new(Kind::Usage, "POINT and --session cannot be combined");
+        return Err(usage.hint("A bundle has one point, or the points of one session."));
+    }
     let mut place = place::open_recovered(options, Store::MustExist)?;
     let points = place.workspace.store.points()?;
     let time = now();

@@ -26,6 +26,7 @@ mod inspection;
 mod library;
 mod man;
 mod mcp;
+mod notes;
 mod pager;
 mod patch;
 mod pty;

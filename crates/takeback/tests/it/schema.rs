@@ -45,6 +45,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("recover", &["recover", "--dry-run"]),
     ("verify", &["verify"]),
     ("export", &["export", "../bundle"]),
+    ("export", &["export", "--agent-trace", "../trace"]),
     ("import", &["import", "../bundle", "--dry-run"]),
     ("import", &["import", "../bundle"]),
     ("show", &["show", "first-2"]),
@@ -112,8 +113,19 @@ fn input(args: &[&str]) -> String {
 }
 
 /// Commands without a single JSON answer (`record` answers each line), or that need an editor or a moved folder.
-const NOT_ASKED: [&str; 8] =
-    ["chat", "completions", "config-edit", "demo", "hook", "mcp", "record", "relocate"];
+/// `notes` is asked where there is a repository: `notes.rs`.
+const NOT_ASKED: [&str; 10] = [
+    "chat",
+    "completions",
+    "config-edit",
+    "demo",
+    "hook",
+    "mcp",
+    "notes-show",
+    "notes-write",
+    "record",
+    "relocate",
+];
 
 /// New, changed, deleted, of every kind, with a name that is not UTF-8.
 const CHANGES: &str = "echo 2 > a; rm gone; ln -s a link; mkdir folder; printf '\\0' > binary; \
@@ -218,7 +230,7 @@ fn every_command_is_tested() {
         _ => command.join("-"),
     };
     let mut all: BTreeSet<String> = commands().into_iter().map(name).collect();
-    assert!(all.remove("state"), "it only has subcommands");
+    assert!(all.remove("state") && all.remove("notes"), "they only have subcommands");
     let asked = ASKED.iter().map(|(name, _)| *name).chain(NOT_ASKED).map(str::to_owned);
     let asked: BTreeSet<String> = asked.collect();
     assert_eq!(asked, all, "a line in ASKED and an entry in docs/schema.json for each command");
@@ -241,16 +253,16 @@ fn paths_are_exact(value: &Value) -> bool {
 }
 
 /// The part of JSON Schema that `docs/schema.json` uses; an unknown keyword is refused.
-struct Schema(Value);
+pub(crate) struct Schema(Value);
 
 impl Schema {
-    fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema.json");
         let text = fs::read_to_string(file).expect("the schema is there");
         Self(serde_json::from_str(&text).expect("the schema is JSON"))
     }
 
-    fn check(&self, name: &str, value: &Value, args: &[&str]) {
+    pub(crate) fn check(&self, name: &str, value: &Value, args: &[&str]) {
         let schema = json!({ "$ref": format!("#/$defs/{name}") });
         if let Err(why) = self.holds(&schema, value, name) {
             panic!("{args:?}: {why}\n{value:#}");

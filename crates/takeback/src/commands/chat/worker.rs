@@ -274,6 +274,7 @@ impl Worker {
             Job::Export(file) => {
                 let args = ExportArgs {
                     file: file.into(),
+                    agent_trace: false,
                     point: None,
                     session: None,
                     include_ignored: false,
