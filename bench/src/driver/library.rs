@@ -143,7 +143,7 @@ impl Agent<()> {
 impl<R: FnMut(&AgentEvent) -> Result<RecordOutcome>> Agent<R> {
     pub(crate) fn prompt(&mut self, message: Option<String>, text: &str) -> Result<PointId> {
         let (session, text) = (self.session.clone(), text.to_owned());
-        let recorded = (self.record)(&AgentEvent::Prompt { session, message, text })?;
+        let recorded = (self.record)(&AgentEvent::Prompt { session, message, text, model: None })?;
         Ok(recorded.point.ok_or("a prompt makes a point")?)
     }
 
@@ -168,7 +168,7 @@ impl<R: FnMut(&AgentEvent) -> Result<RecordOutcome>> Agent<R> {
     }
 
     pub(crate) fn end_turn(&mut self) -> Result<()> {
-        (self.record)(&AgentEvent::TurnEnd { session: self.session.clone() }).map(drop)
+        (self.record)(&AgentEvent::TurnEnd { session: self.session.clone(), model: None }).map(drop)
     }
 
     /// A turn that makes the edits in one call; the point before it.
@@ -178,6 +178,7 @@ impl<R: FnMut(&AgentEvent) -> Result<RecordOutcome>> Agent<R> {
             agent: Some("bench".to_owned()),
             parent: None,
             owner: None,
+            model: None,
         })?;
         let point = self.prompt(None, "a piece of work")?;
         let targets = CallTargets::Paths(edits.paths().map(Path::to_owned).collect());

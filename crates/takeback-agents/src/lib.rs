@@ -76,7 +76,9 @@ pub use metadata::{
 pub use restore::{NativeFilesResult, RestoreError, RestoreReport, restore_with_agent};
 pub use step_agent::{EffectDecision, Effects, RunError, RunEvent, Step, StepAgent, StepError};
 pub use tools::{ToolNames, default_tools};
-pub use transcript::{IdsLookup, Lookup, PathLookup, Transcript, TranscriptEnd, TranscriptEndKind};
+pub use transcript::{
+    IdsLookup, Lookup, ModelLookup, PathLookup, Transcript, TranscriptEnd, TranscriptEndKind,
+};
 
 /// The page for authors, so that its code is compiled and run.
 #[cfg(doctest)]

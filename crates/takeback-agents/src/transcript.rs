@@ -19,6 +19,9 @@ pub type Lookup<T> = fn(transcript: &[u8], id: &str) -> Option<T>;
 /// The ids of something in a transcript.
 pub type IdsLookup = fn(transcript: &[u8]) -> Vec<String>;
 
+/// The name of a model in a transcript.
+pub type ModelLookup = fn(transcript: &[u8]) -> Option<String>;
+
 /// The transcript of the session or the subagent of an id, found from a path.
 pub type PathLookup = fn(from: &Path, id: &str) -> Option<PathBuf>;
 
@@ -43,7 +46,7 @@ pub struct Transcript {
     /// The message that a prompt became, if hooks know prompts by another id.
     pub message: Option<Lookup<String>>,
     /// The model that answered last, if hooks do not name it.
-    pub model: Option<fn(transcript: &[u8]) -> Option<String>>,
+    pub model: Option<ModelLookup>,
 }
 
 impl Transcript {

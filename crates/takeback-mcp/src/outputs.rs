@@ -34,6 +34,7 @@ pub(crate) struct PointDetails {
     #[serde(flatten)]
     pub(crate) point: Point,
     pub(crate) prompt: Option<String>,
+    pub(crate) model: Option<String>,
     pub(crate) git: Option<GitState>,
     /// The tool calls of its turn, and those that the changes name.
     pub(crate) calls: Vec<Call>,
@@ -123,12 +124,12 @@ pub(crate) enum RewindOutcome {
 
 impl From<ShowAnswer> for PointDetails {
     fn from(answer: ShowAnswer) -> Self {
-        let ShowAnswer { point, prompt, git, changes, mut calls } = answer;
+        let ShowAnswer { point, prompt, model, git, changes, mut calls } = answer;
         let mut changes: Vec<ChangeSummary> = changes.into_iter().map(Into::into).collect();
         let mut left_out = OmittedCounts::new();
         cut(&mut left_out, "changes", &mut changes);
         cut(&mut left_out, "calls", &mut calls);
-        Self { point, prompt, git, calls, changes, left_out }
+        Self { point, prompt, model, git, calls, changes, left_out }
     }
 }
 

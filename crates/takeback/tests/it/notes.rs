@@ -1,5 +1,7 @@
 //! `notes` and `export --agent-trace`, and `blame` in a folder that has no history.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use std::fs;
 use std::process::Command;
 
