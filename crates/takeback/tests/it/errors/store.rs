@@ -145,7 +145,7 @@ fn damaged_contents() {
     let shown = user.takeback(&["show", "m"]);
     assert_eq!((shown.code, shown.out.contains("a.txt")), (0, true), "{shown:?}");
     insta::assert_snapshot!(user.exits(4, &["export", "../bundle"]).out, @"
-    Exported 1 point and 5 changes  558 B in ../bundle
+    Exported 1 point and 5 changes  560 B in ../bundle
     missing  a.txt  damaged in the store
     missing  lib/b.txt  damaged in the store
     missing  new  damaged in the store
