@@ -5,8 +5,8 @@ use takeback_core::history::authored_lines;
 use takeback_store::{SessionId, WorkPath};
 use takeback_testkit::Sandbox;
 
-fn named(model: &str) -> Option<String> {
-    Some(model.to_owned())
+fn named(model: &str) -> String {
+    model.to_owned()
 }
 
 /// The model of each line of `a.txt`, and the session's.
@@ -27,10 +27,13 @@ fn each_turn_has_the_model_that_answered_it() {
     sandbox.turn_end_by("s", "small");
     sandbox.prompt("s", "two");
     sandbox.agent_writes("s", "a.txt", "one\ntwo\n");
-    let open = (vec![named("small"), None], named("small"));
+    let open = (vec![Some(named("small")), None], Some(named("small")));
     assert_eq!(models(&sandbox), open, "the user may have chosen another model for the open turn");
     sandbox.turn_end_by("s", "large");
-    assert_eq!(models(&sandbox), (vec![named("small"), named("large")], named("large")));
+    assert_eq!(
+        models(&sandbox),
+        (vec![Some(named("small")), Some(named("large"))], Some(named("large")))
+    );
 }
 
 #[test]
@@ -40,13 +43,13 @@ fn a_model_named_with_the_prompt_is_known_at_once() {
         session: SessionId::from("s"),
         message: None,
         text: "go".to_owned(),
-        model: named("large"),
+        model: Some(named("large")),
     });
     sandbox.agent_writes("s", "a.txt", "one\n");
-    assert_eq!(models(&sandbox), (vec![named("large")], named("large")));
+    assert_eq!(models(&sandbox), (vec![Some(named("large"))], Some(named("large"))));
     sandbox.turn_end("s");
     sandbox.session_end("s");
-    assert_eq!(models(&sandbox), (vec![named("large")], named("large")));
+    assert_eq!(models(&sandbox), (vec![Some(named("large"))], Some(named("large"))));
 }
 
 #[test]
@@ -54,15 +57,15 @@ fn a_turn_has_the_model_of_its_session_if_nothing_else_names_one() {
     let mut sandbox = Sandbox::in_memory();
     sandbox.tell(&AgentEvent::SessionStart {
         session: SessionId::from("s"),
-        agent: named("agent"),
+        agent: Some(named("agent")),
         parent: None,
         owner: None,
-        model: named("large"),
+        model: Some(named("large")),
     });
     // Starting again without a name, as a later event may, forgets nothing.
     sandbox.start("s");
     sandbox.prompt("s", "one");
     sandbox.agent_writes("s", "a.txt", "one\n");
     sandbox.turn_end("s");
-    assert_eq!(models(&sandbox), (vec![named("large")], named("large")));
+    assert_eq!(models(&sandbox), (vec![Some(named("large"))], Some(named("large"))));
 }
