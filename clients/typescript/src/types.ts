@@ -258,6 +258,18 @@ export interface CleanupAnswer {
   over?: OverLimit;
 }
 
+/** How much was written, also what was rewritten or taken back later. */
+export interface Contribution {
+  /** Files. */
+  files: number;
+  /** Lines added. */
+  insertions: number;
+  /** Lines removed. */
+  deletions: number;
+  /** Lines that are still there. */
+  left: number;
+}
+
 /** How to cut an agent's conversation to the point. */
 export interface Conversation {
   /** The agent's name. */
@@ -1054,13 +1066,13 @@ export interface StateReceipt {
 /** `stats` and `history:stats`. */
 export interface StatsAnswer {
   /** All agents. */
-  agents: Written;
+  agents: Contribution;
   /** You. */
-  you: Written;
+  you: Contribution;
   /** An agent or you: the evidence does not tell. */
-  unclear: Written;
+  unclear: Contribution;
   /** Sessions that were deleted since. */
-  unknown: Written;
+  unknown: Contribution;
   /** Each session, by when it first wrote. */
   sessions: SessionStats[];
   /** Each model. */
@@ -1172,18 +1184,6 @@ export interface Window {
   command: string | null;
   /** How many paths changed. */
   paths: number;
-}
-
-/** How much was written, also what was rewritten or taken back later. */
-export interface Written {
-  /** Files. */
-  files: number;
-  /** Lines added. */
-  insertions: number;
-  /** Lines removed. */
-  deletions: number;
-  /** Lines that are still there. */
-  left: number;
 }
 
 /** The result of every method. */

@@ -159,13 +159,13 @@ pub struct CatAnswer {
 #[serde(rename_all = "camelCase")]
 pub struct StatsAnswer {
     /// All agents.
-    pub agents: Written,
+    pub agents: Contribution,
     /// You.
-    pub you: Written,
+    pub you: Contribution,
     /// An agent or you: the evidence does not tell.
-    pub unclear: Written,
+    pub unclear: Contribution,
     /// Sessions that were deleted since.
-    pub unknown: Written,
+    pub unknown: Contribution,
     /// Each session, by when it first wrote.
     pub sessions: Vec<SessionStats>,
     /// Each model.
@@ -180,7 +180,7 @@ pub struct StatsAnswer {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Written {
+pub struct Contribution {
     /// Files and lines.
     #[serde(flatten)]
     pub count: ChangeCount,
@@ -228,7 +228,7 @@ pub struct SessionStats {
     pub model: Option<String>,
     /// How much.
     #[serde(flatten)]
-    pub written: Written,
+    pub written: Contribution,
 }
 
 /// What a model wrote.
@@ -240,7 +240,7 @@ pub struct ModelStats {
     pub model: Option<String>,
     /// How much.
     #[serde(flatten)]
-    pub written: Written,
+    pub written: Contribution,
 }
 
 /// What came of a prompt.
@@ -256,5 +256,5 @@ pub struct PromptStats {
     pub description: String,
     /// How much.
     #[serde(flatten)]
-    pub written: Written,
+    pub written: Contribution,
 }

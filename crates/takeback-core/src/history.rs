@@ -43,7 +43,7 @@ pub use self::log::{
     changes_until, git_moved, keep_own, log, next_point,
 };
 pub use self::path_history::{FileRow, entry_at, path_history};
-pub use self::stats::{Stats, Written, stats};
+pub use self::stats::{Contribution, Stats, stats};
 pub use self::tally::{Count, Party, TakenBack, Tally, Viewpoint, cancelled, spans, taken_back};
 
 /// The changes of one path after some position, oldest first; never empty.

@@ -19,26 +19,26 @@ use super::{PathHistory, by_path};
 #[derive(Debug, Clone, Default)]
 pub struct Stats {
     /// All agents.
-    pub agents: Written,
+    pub agents: Contribution,
     /// You.
-    pub you: Written,
+    pub you: Contribution,
     /// An agent or you: the evidence does not tell.
-    pub unclear: Written,
+    pub unclear: Contribution,
     /// Sessions that were deleted since.
-    pub unknown: Written,
+    pub unknown: Contribution,
     /// Each session, by when it first wrote.
-    pub sessions: Vec<(SessionId, Written)>,
+    pub sessions: Vec<(SessionId, Contribution)>,
     /// Each model, by name; `None`: agents that did not name theirs.
-    pub models: Vec<(Option<String>, Written)>,
+    pub models: Vec<(Option<String>, Contribution)>,
     /// Each prompt that changed something, oldest first.
-    pub prompts: Vec<(Point, Written)>,
+    pub prompts: Vec<(Point, Contribution)>,
     /// Files of which it is not known what is left: not text, too large, or lost.
     pub not_followed: Vec<WorkPath>,
 }
 
 /// How much an author wrote.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct Contribution {
     /// Files and lines.
     pub count: Count,
     /// Lines that are still in the files as the log has them now.
@@ -74,7 +74,7 @@ pub fn stats(store: &dyn Store, changes: &[Change], points: &[Point]) -> Result<
         .filter(|(_, point)| point.kind == PointKind::Prompt)
         .map(|(at, point)| ((point.session.clone(), point.created_at), at))
         .collect();
-    let mut prompts: BTreeMap<usize, Written> = BTreeMap::new();
+    let mut prompts: BTreeMap<usize, Contribution> = BTreeMap::new();
     for session in &tally.sessions {
         stats.sessions.push((
             session.clone(),
@@ -173,8 +173,8 @@ impl WriterTally {
         Ok(not_followed)
     }
 
-    fn sum(&self, is_one: impl Fn(&Writer) -> bool) -> Written {
-        let mut written = Written::default();
+    fn sum(&self, is_one: impl Fn(&Writer) -> bool) -> Contribution {
+        let mut written = Contribution::default();
         let mut files: BTreeSet<&WorkPath> = BTreeSet::new();
         for (_, (lines, paths, left)) in self.writers.iter().filter(|(writer, _)| is_one(writer)) {
             written.count.lines += *lines;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use takeback_answers::{
-    BlamedLine, Evidence, FileRow, LineAuthor, LineSource, LineWriter, PromptStats, SessionStats,
-    WhyAnswer, Written,
+    BlamedLine, Contribution, Evidence, FileRow, LineAuthor, LineSource, LineWriter, PromptStats,
+    SessionStats, WhyAnswer,
 };
 
 use super::{author_counts, count, left_out, one_line, path, push_rows, quoted, taken_back};
@@ -88,7 +88,7 @@ pub(crate) fn stats(stats: &Stats) -> String {
         ("unclear who", answer.unclear),
         ("deleted sessions", answer.unknown),
     ] {
-        if counted != Written::default() {
+        if counted != Contribution::default() {
             push(&mut text, format_args!("{who}: {}", written(counted)));
         }
     }
@@ -128,8 +128,8 @@ pub(crate) fn stats(stats: &Stats) -> String {
     text
 }
 
-fn written(written: Written) -> String {
-    let Written { count: counted, left } = written;
+fn written(written: Contribution) -> String {
+    let Contribution { count: counted, left } = written;
     let files = count(counted.files, "file");
     format!("{files}, +{} -{}; {left} of them left", counted.insertions, counted.deletions)
 }

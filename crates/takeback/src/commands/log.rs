@@ -60,7 +60,12 @@ pub(crate) fn log(
     match &query.session {
         _ if !query.filter.is_empty() || query.rows == LogRows::Operations => {
             if rows.is_empty() {
-                let what = if args.ops { "No operations match." } else { "No points match." };
+                let is_of_all = query.filter.is_empty() && query.session.is_none();
+                let what = match (args.ops, is_of_all) {
+                    (true, true) => "No rewinds yet.",
+                    (true, false) => "No operations match.",
+                    (false, _) => "No points match.",
+                };
                 writeln!(screen.out, "{what}")?;
             } else if shown.max(usize::from(args.ops) * rows.len()) == args.limit {
                 writeln!(screen.out, "{HINT}there may be more; -n shows them{HINT:#}")?;

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use takeback_core::Workspace;
-use takeback_core::history::{Stats, Written, settle, stats as count};
+use takeback_core::history::{Contribution, Stats, settle, stats as count};
 use takeback_store::{Change, Point, PointKind, PointQuery, Seq, Session, Timestamp};
 
 use super::log::{described, moment};
@@ -80,7 +80,7 @@ pub(crate) fn count_between(
 }
 
 pub(crate) fn answer(stats: &Stats, sessions: &[Session]) -> answers::StatsAnswer {
-    let session = |(id, written): &(takeback_store::SessionId, Written)| {
+    let session = |(id, written): &(takeback_store::SessionId, Contribution)| {
         let record = sessions.iter().find(|session| session.id == *id);
         answers::SessionStats {
             session: id.0.clone(),
@@ -89,13 +89,13 @@ pub(crate) fn answer(stats: &Stats, sessions: &[Session]) -> answers::StatsAnswe
             written: written_answer(*written),
         }
     };
-    let prompt = |(point, written): &(Point, Written)| answers::PromptStats {
+    let prompt = |(point, written): &(Point, Contribution)| answers::PromptStats {
         point: answers::Id::new(point.id),
         session: point.session.as_ref().map(|session| session.0.clone()),
         description: point.description.clone(),
         written: written_answer(*written),
     };
-    let model = |(model, written): &(Option<String>, Written)| answers::ModelStats {
+    let model = |(model, written): &(Option<String>, Contribution)| answers::ModelStats {
         model: model.clone(),
         written: written_answer(*written),
     };
@@ -111,20 +111,20 @@ pub(crate) fn answer(stats: &Stats, sessions: &[Session]) -> answers::StatsAnswe
     }
 }
 
-fn written_answer(written: Written) -> answers::Written {
-    let Written { count, left } = written;
+fn written_answer(written: Contribution) -> answers::Contribution {
+    let Contribution { count, left } = written;
     let count = answers::ChangeCount {
         files: count.files,
         insertions: count.lines.insertions,
         deletions: count.lines.deletions,
     };
-    answers::Written { count, left }
+    answers::Contribution { count, left }
 }
 
 fn print(stats: &Stats, sessions: &[Session], screen: &mut Screen) -> Result<u8, CommandError> {
     let names = SessionNames::of(sessions);
     let out = &mut screen.out;
-    let none = Written::default();
+    let none = Contribution::default();
     let all = [stats.agents, stats.you, stats.unclear, stats.unknown];
     if all.iter().all(|written| *written == none) {
         writeln!(out, "Nothing was written.")?;
@@ -132,8 +132,8 @@ fn print(stats: &Stats, sessions: &[Session], screen: &mut Screen) -> Result<u8,
     }
     let mut table =
         Table::new(0, [Overflow::End(16), Overflow::All(1), Overflow::Nothing, Overflow::All(2)]);
-    let mut row = |indent: &str, who: String, written: Written| {
-        let Written { count, left } = written;
+    let mut row = |indent: &str, who: String, written: Contribution| {
+        let Contribution { count, left } = written;
         let mut lines = Cell::new(SUCCESS, format!("+{}", count.lines.insertions));
         lines.push(FAILURE, format!(" -{}", count.lines.deletions));
         table.rows.push([
@@ -167,7 +167,7 @@ fn print(stats: &Stats, sessions: &[Session], screen: &mut Screen) -> Result<u8,
             0,
             [Overflow::Nothing, Overflow::End(20), Overflow::Nothing, Overflow::All(1)],
         );
-        for (point, Written { count, left }) in &stats.prompts {
+        for (point, Contribution { count, left }) in &stats.prompts {
             let mut lines = Cell::new(SUCCESS, format!("+{}", count.lines.insertions));
             lines.push(FAILURE, format!(" -{}", count.lines.deletions));
             table.rows.push([
