@@ -125,7 +125,7 @@ pub(crate) fn search(
     let range = bisection.found();
     if range.start == 0 && scratch.test(store, &positions[0], None)? != Verdict::Good {
         let when = positions[0].title();
-        return Err(nothing_to_find(request, &format!("does not succeed at {when} either")));
+        return Err(nothing_to_find(request, &format!("does not succeed {when} either")));
     }
     let (from, to) = (positions[range.start].seq, positions[range.end].seq);
     let good = positions[range.start].point.cloned();

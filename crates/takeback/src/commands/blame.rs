@@ -263,9 +263,14 @@ impl LineHead {
             LineAuthor::Unknown => WARNING,
         };
         let id = id.chars().take(8).collect();
-        let is_doubtful = matches!(writer.evidence, Some(Evidence::Window | Evidence::OpenWindow));
+        let is_doubtful = is_doubtful(writer);
         Self { id, id_style, who, style, at: String::new(), is_doubtful }
     }
+}
+
+/// Whether the line was written while a command ran, so that someone else may have written it.
+pub(crate) fn is_doubtful(writer: &LineWriter) -> bool {
+    matches!(writer.evidence, Some(Evidence::Window | Evidence::OpenWindow))
 }
 
 /// The writer of a line in a few words.

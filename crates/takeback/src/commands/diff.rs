@@ -50,8 +50,8 @@ pub(crate) fn diff(
         let files = overlapping.iter().map(name).collect::<Vec<_>>().join(", ");
         writeln!(
             anstream::stderr().lock(),
-            "{WARNING}takeback:{WARNING:#} other authors changed the same lines of {files}; each change is \
-             shown by itself, and the patch may not apply"
+            "{WARNING}takeback:{WARNING:#} what other authors did to {files} cannot be taken out; each change \
+             is shown by itself, and the patch may not apply"
         )?;
     }
     Ok(exit_code(damaged))

@@ -77,7 +77,10 @@ fn print(report: &NotesReport, is_dry_run: bool, screen: &mut Screen) -> Result<
     }
     let is_left = |note: &CommitNote| note.outcome == NoteOutcome::LeftForeign;
     if report.commits.iter().any(is_left) {
-        writeln!(out, "{HINT}--replace replaces notes of other tools.{HINT:#}")?;
+        writeln!(
+            out,
+            "{HINT}`takeback notes write --replace` replaces notes of other tools.{HINT:#}"
+        )?;
     }
     Ok(())
 }

@@ -156,7 +156,9 @@ fn at_work(
         // Without a known process, all that is known is that the turn has not ended.
         let verb = if session.owner.is_some() { "is" } else { "may be" };
         let since = ago(turn.opened_at, time);
-        lines.push((NAME, format!("{name} {verb} at work (last prompt {since})")));
+        // A turn without a prompt was opened by another event.
+        let what = if turn.prompt.is_empty() { "turn began" } else { "last prompt" };
+        lines.push((NAME, format!("{name} {verb} at work ({what} {since})")));
     }
     Ok(lines)
 }

@@ -6,7 +6,7 @@ use takeback_core::Workspace;
 use takeback_core::history::{LineAuthor, LineSource, LineWriter};
 use takeback_store::{CallKind, WorkPath};
 
-use super::blame::{self, BlamedLines, NumberedLine, lines_at, lines_of, who};
+use super::blame::{self, BlamedLines, NumberedLine, is_doubtful, lines_at, lines_of, who};
 use super::filediff::{Contents, FileDiff, LineDiff, Text};
 use super::patch::{as_patch, body, on_screen, print_passage};
 use super::show::{PLAIN, author, detail};
@@ -132,7 +132,8 @@ pub(crate) fn print(
     writeln!(out, "{}\n", on_screen(body(&line.text)).trim_end())?;
     let names = SessionNames::of(&store.sessions()?);
     let model = writer.model.as_ref().map(|model| format!(", {}", plain(model)));
-    let person = who(writer, &names) + &model.unwrap_or_default();
+    let mark = if is_doubtful(writer) { "?" } else { "" };
+    let person = who(writer, &names) + mark + &model.unwrap_or_default();
     detail(out, "author", PLAIN, &person)?;
     detail(out, "known by", PLAIN, &evidence(writer, &names))?;
     if let Some(at) = writer.at {
@@ -179,12 +180,13 @@ pub(crate) fn print(
 /// How the author is known.
 fn evidence(writer: &LineWriter, names: &SessionNames) -> String {
     match (writer.source, &writer.change) {
-        (LineSource::Git, _) => {
-            "git: the commit had the line before it was in this file".to_owned()
-        }
+        (LineSource::Git, _) => "git: this commit has the line".to_owned(),
         (LineSource::Note, _) => "a note on the commit (refs/notes/ai)".to_owned(),
         (LineSource::Trace, _) => "an Agent Trace record of the commit".to_owned(),
-        (LineSource::Log, Some(change)) => format!("the log: {}", author(change, names)),
+        (LineSource::Log, Some(change)) => {
+            let doubt = if is_doubtful(writer) { "; it may be someone else's" } else { "" };
+            format!("the log: {}{doubt}", author(change, names))
+        }
         (LineSource::Log, None) if writer.author == LineAuthor::Before => {
             "nothing: the line is older than the log, and no commit has it".to_owned()
         }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use takeback_core::history::Verdict;
 use takeback_core::worktree::OutReason;
 use takeback_core::{TreeCopy, Workspace};
-use takeback_store::{Point, Seq, Store, WorkPath};
+use takeback_store::{Point, PointKind, Seq, Store, WorkPath};
 
 use super::{BisectRequest, Output};
 use crate::commands::log::described;
@@ -36,7 +36,9 @@ impl Position<'_> {
             Some(point) => {
                 let label = point.label.as_deref().map(plain);
                 let title = label.unwrap_or_else(|| plain(&described(point)));
-                format!("{} {title}", &point.id.to_string()[..8])
+                // A prompt's point is the files before it.
+                let when = if point.kind == PointKind::Prompt { "before" } else { "at" };
+                format!("{when} {} {title}", &point.id.to_string()[..8])
             }
             None if self.is_now => "now".to_owned(),
             None => format!("after change {}", self.seq.0),
