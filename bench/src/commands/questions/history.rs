@@ -110,7 +110,7 @@ impl History {
     fn make_points(&self, points: usize, texts: &mut [ChangingText; 4]) -> Result<Vec<Commit>> {
         let mut workspace =
             open_workspace(&self.scratch.project(), &only_store(&self.scratch.home())?)?;
-        // Nobody waits for these points: the disk need not, and a scan would read the whole tree.
+        // No one reads these points back after a crash, so they are not synced; and a scan would read the whole tree.
         workspace.store.set_durability(Durability::Off)?;
         workspace.watched = Some(Arc::new(TreeWatch::new(Trust::WithScans { every: EVERY })));
         let [long, mine, old, recent] = texts;

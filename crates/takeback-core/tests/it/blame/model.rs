@@ -1,6 +1,6 @@
 //! Random histories of files whose lines are all different, beside a plain list of who wrote which line.
 //!
-//! The list asks nothing of Takeback: a line's author is whoever first wrote its text.
+//! The list asks nothing of Takeback: the author of a line is the one who first wrote its text.
 
 mod with_git;
 

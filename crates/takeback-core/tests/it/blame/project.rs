@@ -73,7 +73,7 @@ impl Project {
         git_as(&self.sandbox.root(), person, Some(self.time), "commit -qm change");
     }
 
-    /// Somebody's commit on a branch of its own, made outside the workspace's sight.
+    /// A person's commit on a branch of its own, made where the workspace does not look.
     pub(super) fn commit_elsewhere(&mut self, person: &str, branch: &str, text: &str) {
         let tree = tempfile::tempdir().expect("a folder");
         let at: PathBuf = tree.path().join("tree");

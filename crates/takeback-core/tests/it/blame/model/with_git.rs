@@ -16,7 +16,7 @@ fn blame_agrees_with_a_plain_list_whatever_git_does() {
     for_each_seed(RUNS, run);
 }
 
-/// What somebody does with git. Each may fail; then the files are as they were, or as the last commit has them.
+/// A git operation. It may fail; then the files are as they were, or as the last commit has them.
 const COMMANDS: [&[&[&str]]; 17] = [
     &[&["add", "-A"], &["commit", "-qm", "work"]],
     &[&["add", "-A"], &["commit", "-qm", "work"]],
