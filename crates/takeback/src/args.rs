@@ -237,6 +237,9 @@ pub(crate) enum Command {
     /// Print a file as it was at a point
     Cat(CatArgs),
     /// Count what you and each agent wrote, and what is left of it
+    ///
+    /// Counts what was done in the range. Lines that a git command brought in count for the one who ran it
+    /// (`takeback blame` names their commit), and a renamed file counts as removed and added lines.
     Stats(StatsArgs),
     /// Find the prompt and the tool call after which a command fails
     ///
