@@ -199,6 +199,10 @@ pub(crate) enum Command {
     /// Record an agent's events from JSON lines on standard input
     ///
     /// Each line is answered with a line. Calls that are still open when the input ends are closed.
+    ///
+    /// The events, with their fields: prompt (session, message, text), before_tool (session, call, tool, and
+    /// paths or shell), after_tool (session, call, ok), turn_end (session), session_start (session, agent,
+    /// parent, pid, model), session_end (session), step (session, checkpoint).
     Record(RecordArgs),
     /// Record a hook payload; `takeback init` installs this command
     Hook(HookArgs),

@@ -6,7 +6,7 @@ use takeback_core::Workspace;
 use takeback_core::history::{Contribution, Stats, settle, stats as count};
 use takeback_store::{Change, Point, PointKind, PointQuery, Seq, Session, Timestamp};
 
-use super::log::{described, moment};
+use super::log::{moment, title};
 use crate::answers;
 use crate::args::{Options, StatsArgs};
 use crate::error::{CommandError, Kind};
@@ -172,7 +172,7 @@ fn print(stats: &Stats, sessions: &[Session], screen: &mut Screen) -> Result<u8,
             lines.push(FAILURE, format!(" -{}", count.lines.deletions));
             table.rows.push([
                 Cell::new(NAME, &point.id.to_string()[..8]),
-                Cell::plain(plain(&described(point))),
+                Cell::plain(title(point)),
                 lines,
                 Cell::new(HINT, format!("{left} left")),
             ]);
