@@ -342,7 +342,7 @@ fn too_large_a_record_is_not_written() {
     let mut bytes = Vec::new();
     let mut writer = BundleWriter::new(&mut bytes).unwrap();
     let error = writer.piece(&draft.piece).unwrap_err().to_string();
-    assert_eq!(error, "a record of 16777248 bytes is too large for a bundle");
+    assert_eq!(error, "a record of 16777249 bytes is too large for a bundle");
 }
 
 #[test]
