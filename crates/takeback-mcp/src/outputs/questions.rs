@@ -190,7 +190,7 @@ mod tests {
         };
         let prompts: Vec<_> = (0..250).map(prompt).collect();
         let answer = json!({"agents": none, "you": none, "unclear": none, "unknown": none,
-            "sessions": [], "prompts": prompts, "notFollowed": []});
+            "sessions": [], "models": [], "prompts": prompts, "notFollowed": []});
         let stats = Stats::from(serde_json::from_value::<StatsAnswer>(answer).unwrap());
         assert_eq!(stats.left_out, OmittedCounts::from([("prompts", 50)]));
         assert_eq!(stats.answer.prompts[199].point.to_string(), format!("{:016x}", 249));
