@@ -33,7 +33,10 @@ pub fn git_state(folder: &Path) -> Option<GitState> {
     let git = git_folder(Repository::around(folder)?.top())?;
     let head = read_line(&git.join("HEAD"))?;
     let Some(reference) = head.strip_prefix("ref: ") else {
-        return Some(GitState { head: Some(head), branch: None });
+        // A damaged HEAD names no commit, so it has not moved to one either.
+        let is_commit =
+            matches!(head.len(), 40 | 64) && head.bytes().all(|c| c.is_ascii_hexdigit());
+        return is_commit.then_some(GitState { head: Some(head), branch: None });
     };
     if reference == ELSEWHERE {
         return None;
@@ -65,4 +68,23 @@ fn packed(common: &Path, reference: &str) -> Option<String> {
 
 fn read_line(path: &Path) -> Option<String> {
     Some(std::fs::read_to_string(path).ok()?.lines().next()?.to_owned())
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
+mod tests {
+    use super::git_state;
+
+    #[test]
+    fn a_damaged_head_is_no_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = folder.path().join(".git");
+        std::fs::create_dir(&git).unwrap();
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        for (text, head) in [(id, Some(id)), ("junk", None), ("", None), (&id[..39], None)] {
+            std::fs::write(git.join("HEAD"), text).unwrap();
+            let found = git_state(folder.path()).and_then(|state| state.head);
+            assert_eq!(found.as_deref(), head, "{text:?}");
+        }
+    }
 }
