@@ -121,6 +121,10 @@ pub enum PointKind {
     Rewind,
     Undo,
     Redo,
+    Revert,
+    Restore,
+    Adopt,
+    Resolve,
 }
 
 impl PointKind {
@@ -135,6 +139,10 @@ impl PointKind {
             Self::Rewind => "rewind",
             Self::Undo => "undo",
             Self::Redo => "redo",
+            Self::Revert => "revert",
+            Self::Restore => "restore",
+            Self::Adopt => "adopt",
+            Self::Resolve => "resolve",
         }
     }
 }

@@ -34,8 +34,12 @@ pub struct Receipt {
     pub kept_files: Vec<Note>,
     /// Files first seen since the point; they are kept.
     pub first_seen: Vec<FirstSighting>,
-    /// Files in which the agent's and other changes overlap; they are kept.
-    pub conflicts: Vec<Note>,
+    /// Whose changes it covers; left out where that is the operation's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covers: Option<Coverage>,
+    /// Files with changes that cannot be taken back without destroying another author's work. These
+    /// changes stay; a file that is also in `mergedFiles` or `restoredFiles` keeps only some lines.
+    pub conflicts: Vec<Conflict>,
     /// Files whose author is unclear; they are kept.
     pub ambiguous: Vec<Note>,
     /// Files whose earlier contents were not captured.
@@ -61,6 +65,76 @@ pub struct Receipt {
     /// How to cut the agent's conversation to the same point, if it went on after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
+}
+
+/// A file with a conflict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Conflict {
+    /// The file and the reason.
+    #[serde(flatten)]
+    pub note: Note,
+    /// The lines; left out if the conflict is about the file as a whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<ConflictLines>,
+}
+
+/// Lines that two authors changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ConflictLines {
+    /// The first line in the file as it is left, from 1.
+    pub line: usize,
+    /// How many lines are there.
+    pub count: usize,
+    /// What is there. What is not UTF-8 is replaced.
+    pub mine: String,
+    /// What would be there if it were taken back.
+    pub before: String,
+}
+
+/// `resolve --list`: a conflict that is not settled yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct OpenConflict {
+    /// The operation that left it.
+    pub operation: Id,
+    /// The file, the reason and the lines.
+    #[serde(flatten)]
+    pub conflict: Conflict,
+}
+
+/// Whose changes an operation takes back, and who else changed something since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Coverage {
+    /// Whose.
+    pub whose: Covered,
+    /// The sessions, if it is theirs.
+    pub sessions: Vec<String>,
+    /// Other sessions that changed something since; their changes stay.
+    pub other_sessions: Vec<String>,
+    /// Whether you changed something since, which stays.
+    pub yours: bool,
+}
+
+/// Whose changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum Covered {
+    /// Those of some sessions.
+    Sessions,
+    /// Some changes of some sessions; what came later stays.
+    Chosen,
+    /// Those of every agent.
+    AllAgents,
+    /// Everyone's, yours too.
+    Everyone,
 }
 
 /// `checkpoint:preview`.

@@ -5,12 +5,15 @@
 //! selected. Recovery enters at *apply* with the plan of an open journal.
 
 mod apply;
+mod chosen;
 pub(crate) mod closed_folders;
+mod conflict;
 mod corrections;
 mod damage;
 mod error;
 mod follow_up;
 pub(crate) mod history;
+mod hunks;
 mod journal;
 pub mod merge;
 mod native;
@@ -21,8 +24,10 @@ mod preview;
 mod receipt;
 mod recovery;
 mod request;
+mod resolve;
 mod revert;
 mod safety_point;
+mod scope;
 mod stage;
 mod state_move;
 pub(crate) mod target;
@@ -44,10 +49,13 @@ use crate::purge;
 use crate::record::drain_inbox;
 use crate::workspace::Workspace;
 
+pub use self::conflict::{ConflictPolicy, LineConflict, LineText};
 pub use self::error::RewindError;
 pub use self::follow_up::{
     CrossedCommit, FollowUp, GitFollowUp, GitStatus, InstallHint, InstallReason,
 };
+pub use self::hunks::FileHunks;
+pub use self::journal::title_of;
 pub use self::native::{NativeOutcome, NativePath, NativeRestore, NativeSkip};
 pub use self::path_filter::PathFilter;
 pub use self::plan::first_seen::{self, FirstSighting};
@@ -55,10 +63,15 @@ pub(crate) use self::plan::stream::{for_each_step, read_plan, write_plan};
 pub use self::plan::{Plan, Step, UnlockedFolder, Verdict};
 pub use self::preview::Preview;
 pub use self::receipt::{
-    Note, PathEvidence, Problem, Receipt, StateReceipt, StepOutcome, UNCONFIRMED,
+    FileConflicts, Note, PathEvidence, Problem, Receipt, StateReceipt, StepOutcome, UNCONFIRMED,
 };
 pub use self::recovery::{RecoveryReport, needs_recovery};
-pub use self::request::{AmbiguousPolicy, Exactness, RewindRequest, RewindScope, Target};
+pub use self::request::{
+    AmbiguousPolicy, ChosenChanges, Exactness, Incoming, IncomingChange, RewindRequest,
+    RewindScope, Target,
+};
+pub use self::resolve::{Choice, OpenConflict, open_conflicts};
+pub use self::scope::{Coverage, Covered};
 pub use self::state_move::{Files, Rollback, StateGoal, StateMove, Terms};
 use self::windows::windows;
 pub use self::windows::{Window, windows_of};
@@ -144,7 +157,7 @@ fn run_locked(
         }
         if preview.plan.does_nothing() {
             corrections::remember(&mut *workspace.store, &preview.plan.corrections)?;
-            if matches!(preview.kind, RewindKind::Rewind { .. }) {
+            if preview.kind.is_undoable() {
                 history::note_idle(workspace)?;
             }
             return Ok((preview.receipt(), not_run));
@@ -181,16 +194,27 @@ fn look_and_plan(
         request.rollback.as_ref().ok_or(RewindError::NoState)?;
         let state = state_move::select(workspace, request, kind)?;
         let plan = Plan { state, ..Plan::default() };
-        return Ok(Preview { plan, kind, windows: Vec::new(), lost: lost.clone() });
+        let title = request.title.clone();
+        let coverage = Coverage::default();
+        return Ok(Preview {
+            plan,
+            kind,
+            title,
+            coverage,
+            windows: Vec::new(),
+            lost: lost.clone(),
+        });
     }
     let selection = select(workspace, request)?;
     let inputs = present::look(workspace, request, &selection)?;
     let options = PlanOptions {
         aim: selection.aim,
         ambiguous: request.ambiguous,
+        conflicts: request.conflicts,
         points: inputs.points,
         discard: request.discard.clone(),
         outside: request.outside,
+        open_lines: request.open_lines(),
         lost: lost.clone(),
     };
     let sources = StoreSources(&*workspace.store);
@@ -202,11 +226,13 @@ fn look_and_plan(
     closed_folders::find(workspace, &mut plan);
     plan.state = state_move::select(workspace, request, selection.kind)?;
     let windows = windows(&*workspace.store, &plan)?;
-    Ok(Preview { plan, kind: selection.kind, windows, lost: options.lost })
+    let coverage = scope::coverage(&options.aim, &inputs.histories);
+    let (kind, title) = (selection.kind, request.title.clone());
+    Ok(Preview { plan, kind, title, coverage, windows, lost: options.lost })
 }
 
 fn select(workspace: &Workspace, request: &RewindRequest) -> Result<Selection, RewindError> {
-    let records = history::records_for(workspace, request.target)?;
+    let records = history::records_for(workspace, &request.target)?;
     let selected = target::select(request, &records);
     if let Err(RewindError::RewoundNothing) = selected {
         // Reported once; the next undo takes back the rewind before it.

@@ -29,7 +29,8 @@ use takeback_core::{
     AgentEvent, CallTargets, Mark, Outcome, RecordOutcome, checkpoint, look_around, mark,
 };
 use takeback_store::{
-    Author, CallId, Digest, Entry, Evidence, RewindId, Seq, SessionId, StoreError, WorkPath,
+    Author, CallId, Digest, Entry, Evidence, IN_PART, RewindId, Seq, SessionId, StoreError,
+    WorkPath,
 };
 use takeback_testkit::{Sandbox, Thing};
 
@@ -419,7 +420,8 @@ impl Run {
         for change in changes {
             let lines = is.entry(text(&change.path)).or_default();
             places.insert(change.seq, lines.len());
-            let cancels = change.cancels.iter().map(|seq| places[seq]).collect();
+            let place = |seq: &Seq| if *seq == IN_PART { usize::MAX } else { places[seq] };
+            let cancels = change.cancels.iter().map(place).collect();
             let mut call = None;
             let mut in_doubt = false;
             let author = match change.author {
@@ -449,7 +451,11 @@ impl Run {
         for change in &self.oracle.log {
             let lines = expected.entry(change.path.clone()).or_default();
             places.push(lines.len());
-            let cancels = change.cancels.iter().map(|number| places[number - 1]).collect();
+            let place = |number: &usize| match number.checked_sub(1) {
+                Some(at) => places[at],
+                None => usize::MAX,
+            };
+            let cancels = change.cancels.iter().map(place).collect();
             let (before, after) = (entry(&change.before), entry(&change.after));
             let author = change.author.clone();
             let call = self.oracle.call_of(change).map(str::to_owned);

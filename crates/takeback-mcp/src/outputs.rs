@@ -167,12 +167,13 @@ impl From<Receipt> for RewindReceipt {
         let notes = [
             &receipt.merged_files,
             &receipt.kept_files,
-            &receipt.conflicts,
             &receipt.ambiguous,
             &receipt.not_captured,
             &receipt.notes,
         ];
-        let says_you = notes.into_iter().flatten().any(|note| note.reason.contains("you"));
+        let in_conflict = receipt.conflicts.iter().map(|conflict| &conflict.note);
+        let notes = notes.into_iter().flatten().chain(in_conflict);
+        let says_you = { notes }.any(|note| note.reason.contains("you"));
         let mut left_out = OmittedCounts::new();
         cut(&mut left_out, "restoredFiles", &mut receipt.restored_files);
         cut(&mut left_out, "deletedFiles", &mut receipt.deleted_files);

@@ -207,6 +207,14 @@ pub(crate) fn receipt(receipt: &Receipt, cut: &OmittedCounts, tense: Tense) -> S
     let notes = |notes: &[Note]| -> Vec<String> {
         notes.iter().map(|note| with(&note.path.file_path, &note.reason)).collect()
     };
+    let conflicts = receipt.conflicts.iter().map(|conflict| {
+        let lines: Vec<String> = conflict.lines.iter().map(|at| at.line.to_string()).collect();
+        let lines = match lines.is_empty() {
+            true => String::new(),
+            false => format!(" (line {})", lines.join(", ")),
+        };
+        with(&conflict.note.path.file_path, &conflict.note.reason) + &lines
+    });
     let seen = receipt.first_seen.iter();
     let seen = seen.map(|one| with(&one.path.file_path, &count(one.names, "file")));
     let errors = receipt.errors.iter();
@@ -227,12 +235,7 @@ pub(crate) fn receipt(receipt: &Receipt, cut: &OmittedCounts, tense: Tense) -> S
             "Stay, first seen since the point",
             seen.collect(),
         ),
-        (
-            "conflicts",
-            "In conflict, would be left alone",
-            "In conflict, left alone",
-            notes(&receipt.conflicts),
-        ),
+        ("conflicts", "In conflict, would stay", "In conflict, stays", conflicts.collect()),
         (
             "ambiguous",
             "Unclear who changed it, would be left alone",
@@ -457,7 +460,10 @@ mod tests {
         let note = |path: &str| json!([{"filePath": path, "reason": "why"}]);
         let all: Receipt = serde_json::from_value(json!({"success": false, "rewind": null,
             "point": null, "safetyPoint": null, "restoredFiles": ["r"], "deletedFiles": ["d"],
-            "mergedFiles": note("m"), "keptFiles": note("k"), "firstSeen": [], "conflicts": note("c"),
+            "mergedFiles": note("m"), "keptFiles": note("k"), "firstSeen": [], 
+            "conflicts": [{"filePath": "c", "reason": "why", "lines": [
+                {"line": 3, "count": 1, "mine": "", "before": ""},
+                {"line": 9, "count": 1, "mine": "", "before": ""}]}],
             "ambiguous": note("u"), "notCaptured": note("n"), "evidence": [], "notes": [],
             "errors": [{"filePath": "e", "error": "full"}],
             "windows": [{"session": "s", "call": "c", "tool": "Bash", "command": "make\n", "paths": 2}],
@@ -467,7 +473,7 @@ mod tests {
         assert_eq!(
             receipt(&all, &OmittedCounts::new(), Tense::Did),
             "Restored (1):\n- r\nDeleted (not there at the point) (1):\n- d\n\
-             Merged (1):\n- m: why\nKept (1):\n- k: why\nIn conflict, left alone (1):\n- c: why\n\
+             Merged (1):\n- m: why\nKept (1):\n- k: why\nIn conflict, stays (1):\n- c: why (line 3, 9)\n\
              Unclear who changed it, left alone (1):\n- u: why\n\
              Could not be restored (1):\n- n: why\nFailed (1):\n- e: full\n\
              2 paths changed while “make\\n” ran; the user's changes may be among them.\n\

@@ -13,7 +13,7 @@ use crate::entry::Entry;
 use crate::id::{SessionId, Timestamp};
 use crate::path::WorkPath;
 use crate::point::{Point, PointBasis, PointKind};
-use crate::rewind::{RewindKind, RewindRecord, RewindState};
+use crate::rewind::{RewindRecord, RewindState};
 use crate::session::{Call, CallKind, CallState, Session, Turn};
 use crate::store::{Head, Write};
 
@@ -214,11 +214,7 @@ impl Sum {
     pub fn of_rewind(rewind: &RewindRecord) -> Self {
         let mut bytes = Bytes::tagged(b'r');
         bytes.number(rewind.id.0);
-        let (kind, target) = match rewind.kind {
-            RewindKind::Rewind { point } => (0, point.0),
-            RewindKind::Undo { of } => (1, of.0),
-            RewindKind::Redo { of } => (2, of.0),
-        };
+        let (kind, target) = rewind.kind.numbers();
         bytes.0.push(kind);
         bytes.number(target);
         bytes.0.push(match rewind.state {

@@ -32,9 +32,13 @@ pub struct Change {
     pub correction: Option<Correction>,
     /// The earlier changes whose effect this change removed; only a change by [`Author::Rewind`]
     /// has any. A cancelled rewind cancels nothing, so undoing it revives the changes it had
-    /// removed.
+    /// removed. [`IN_PART`] comes first if some of their effect is still there.
     pub cancels: Vec<Seq>,
 }
+
+/// Stands first in [`Change::cancels`] where lines that another author changed since were left: the
+/// listed changes are still in effect there. No change has this number.
+pub const IN_PART: Seq = Seq(0);
 
 /// Who made a change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -67,6 +71,14 @@ pub enum Author {
     Deleted,
     /// No author in this workspace: an import led the log into another store's history, and back.
     Import,
+}
+
+impl Change {
+    /// Whether it left some of the effect of the changes that it cancels.
+    #[must_use]
+    pub fn is_in_part(&self) -> bool {
+        self.cancels.first() == Some(&IN_PART)
+    }
 }
 
 impl Author {

@@ -44,7 +44,7 @@ mod store;
 
 pub use blob::{CHUNKED_ABOVE, Digest, Encoding, InvalidDigest, PackedBlob, Packing, RAW_ABOVE};
 pub use chain::{Chain, RowSet, Sum, hash_writes};
-pub use change::{Attribution, Author, Change, Correction, Evidence};
+pub use change::{Attribution, Author, Change, Correction, Evidence, IN_PART};
 pub use entry::{Entry, NotCapturedReason};
 pub use id::{CallId, InvalidId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 pub use json_states::{JsonStates, file_name_part};

@@ -133,6 +133,84 @@ pub enum RewindKind {
         /// The undo that is undone.
         of: RewindId,
     },
+    /// Takes back a turn, a call or a range, and keeps what came later.
+    Revert {
+        /// The point of the turn, or where the range begins.
+        point: PointId,
+    },
+    /// Brings paths back as they were, whoever changed them since.
+    Restore {
+        /// The moment they come from.
+        point: PointId,
+    },
+    /// Merges what happened in a fork.
+    Adopt {
+        /// Where it was forked.
+        point: PointId,
+    },
+    /// Settles the conflicts of an operation.
+    Resolve {
+        /// The operation.
+        of: RewindId,
+    },
+}
+
+impl RewindKind {
+    /// Whether `undo` takes it back; an undo or redo is taken back by its opposite.
+    #[must_use]
+    pub fn is_undoable(self) -> bool {
+        !matches!(self, Self::Undo { .. } | Self::Redo { .. })
+    }
+
+    /// The point that it leads to, or is about.
+    #[must_use]
+    pub fn point(self) -> Option<PointId> {
+        match self {
+            Self::Rewind { point }
+            | Self::Revert { point }
+            | Self::Restore { point }
+            | Self::Adopt { point } => Some(point),
+            Self::Undo { .. } | Self::Redo { .. } | Self::Resolve { .. } => None,
+        }
+    }
+
+    /// The operation that it is about.
+    #[must_use]
+    pub fn operation(self) -> Option<RewindId> {
+        match self {
+            Self::Undo { of } | Self::Redo { of } | Self::Resolve { of } => Some(of),
+            _ => None,
+        }
+    }
+
+    /// Its number in a store, and that of what it is about.
+    pub(crate) fn numbers(self) -> (u8, u64) {
+        match self {
+            Self::Rewind { point } => (0, point.0),
+            Self::Undo { of } => (1, of.0),
+            Self::Redo { of } => (2, of.0),
+            Self::Revert { point } => (3, point.0),
+            Self::Restore { point } => (4, point.0),
+            Self::Adopt { point } => (5, point.0),
+            Self::Resolve { of } => (6, of.0),
+        }
+    }
+
+    /// The kind with these [`numbers`](Self::numbers).
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn from_numbers(kind: i64, about: u64) -> Option<Self> {
+        let (point, of) = (PointId(about), RewindId(about));
+        Some(match kind {
+            0 => Self::Rewind { point },
+            1 => Self::Undo { of },
+            2 => Self::Redo { of },
+            3 => Self::Revert { point },
+            4 => Self::Restore { point },
+            5 => Self::Adopt { point },
+            6 => Self::Resolve { of },
+            _ => return None,
+        })
+    }
 }
 
 /// How far a rewind is.

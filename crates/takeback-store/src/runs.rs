@@ -41,6 +41,14 @@ pub struct ChangeRun {
     pub inferred: Vec<Arc<Attribution>>,
 }
 
+impl ChangeRun {
+    /// A single change, with the author that is known now.
+    #[must_use]
+    pub fn of(change: Change) -> Self {
+        merge_changes(vec![change], &mut LastAttribution::default())
+    }
+}
+
 /// The runs of one path after some position of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathRuns {

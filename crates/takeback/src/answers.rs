@@ -5,6 +5,7 @@
 
 pub(crate) use takeback_answers::*;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -158,7 +159,7 @@ pub(crate) fn receipt(receipt: &rewind::Receipt) -> Receipt {
         merged_files: notes(&receipt.merged_files),
         kept_files: notes(&receipt.kept_files),
         first_seen: first_seen(&receipt.first_seen),
-        conflicts: notes(&receipt.conflicts),
+        conflicts: conflicts(receipt),
         ambiguous: notes(&receipt.ambiguous),
         not_captured: notes(&receipt.not_captured),
         evidence: evidence
@@ -174,6 +175,54 @@ pub(crate) fn receipt(receipt: &rewind::Receipt) -> Receipt {
         state: receipt.state.as_ref().map(state_receipt),
         ..Receipt::default()
     }
+}
+
+fn conflicts(receipt: &rewind::Receipt) -> Vec<Conflict> {
+    let of = |path: &WorkPath| receipt.conflict_lines.iter().find(|file| file.path == *path);
+    let conflict = |one: &rewind::Note| Conflict {
+        note: note(&one.path, &one.reason),
+        lines: of(&one.path)
+            .map(|file| file.lines.iter().map(conflict_lines).collect())
+            .unwrap_or_default(),
+    };
+    receipt.conflicts.iter().map(conflict).collect()
+}
+
+pub(crate) fn open_conflict(conflict: &rewind::OpenConflict) -> OpenConflict {
+    OpenConflict {
+        operation: Id::new(conflict.operation),
+        conflict: Conflict {
+            note: note(&conflict.path, &conflict.reason),
+            lines: conflict.lines.iter().map(conflict_lines).collect(),
+        },
+    }
+}
+
+fn conflict_lines(one: &rewind::LineConflict) -> ConflictLines {
+    let text = |text: &rewind::LineText| String::from_utf8_lossy(&text.0).into_owned();
+    ConflictLines {
+        line: one.line,
+        count: one.count,
+        mine: text(&one.mine),
+        before: text(&one.before),
+    }
+}
+
+/// `None`: it covers what an operation did.
+pub(crate) fn coverage(coverage: &rewind::Coverage) -> Option<Coverage> {
+    let (whose, sessions) = match &coverage.covers {
+        rewind::Covered::Sessions(sessions) => (Covered::Sessions, session_names(sessions)),
+        rewind::Covered::Chosen(sessions) => (Covered::Chosen, session_names(sessions)),
+        rewind::Covered::AllAgents => (Covered::AllAgents, Vec::new()),
+        rewind::Covered::Everyone => (Covered::Everyone, Vec::new()),
+        rewind::Covered::Operation => return None,
+    };
+    let other_sessions = session_names(&coverage.others);
+    Some(Coverage { whose, sessions, other_sessions, yours: coverage.yours })
+}
+
+fn session_names(sessions: &BTreeSet<SessionId>) -> Vec<String> {
+    sessions.iter().map(|session| session.0.clone()).collect()
 }
 
 fn state_receipt(state: &rewind::StateReceipt) -> StateReceipt {

@@ -26,8 +26,9 @@ pub(crate) use agent::{
 };
 pub(crate) use notes::{NotesCommand, NotesShowArgs, NotesWriteArgs};
 pub(crate) use point::{
-    Ambiguous, ApplyArgs, BisectArgs, BlameArgs, CatArgs, CheckpointArgs, DiffArgs, HistoryArgs,
-    LabelArgs, LogArgs, PointArgs, RewindArgs, ShowArgs, StatsArgs, UndoArgs, WhyArgs,
+    Ambiguous, ApplyArgs, BisectArgs, BlameArgs, CatArgs, CheckpointArgs, Conflicts, DiffArgs,
+    HistoryArgs, LabelArgs, LogArgs, PointArgs, RedoArgs, ResolveArgs, RestoreArgs, RevertArgs,
+    RewindArgs, ShowArgs, Side, StatsArgs, UndoArgs, WhyArgs,
 };
 pub(crate) use state::{
     EffectArgs, ForkArgs, ListStateArgs, ResumeArgs, RollbackArgs, SaveArgs, StateArgs,
@@ -252,10 +253,22 @@ pub(crate) enum Command {
     Bisect(BisectArgs),
     /// Take back what an agent did since a point
     Rewind(RewindArgs),
-    /// Take back the last rewind
+    /// Take back one turn, one call or a range, and keep what came later
+    Revert(RevertArgs),
+    /// Bring files back as they were, whoever changed them since
+    ///
+    /// Also deleted files. With --hunk you choose which changes of a file to take back.
+    Restore(RestoreArgs),
+    /// Settle the conflicts that the last operation left
+    ///
+    /// Asks about each place in the terminal: keep yours, take it back, or edit both.
+    Resolve(ResolveArgs),
+    /// Take back the last operation, or the one you name
+    ///
+    /// An operation is a rewind, revert, restore, adopt or resolve.
     Undo(UndoArgs),
-    /// Redo the last undone rewind
-    Redo(UndoArgs),
+    /// Redo the last undone operation
+    Redo(RedoArgs),
     /// Label a point, or remove its label
     Label(LabelArgs),
     /// Pin a point so that it never expires

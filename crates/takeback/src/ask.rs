@@ -12,8 +12,12 @@ pub(crate) fn needs_confirmation(what: &str) -> CommandError {
 }
 
 pub(crate) fn confirmed(screen: &mut Screen) -> io::Result<bool> {
+    confirmed_as("Proceed? [y/N]", screen)
+}
+
+pub(crate) fn confirmed_as(question: &str, screen: &mut Screen) -> io::Result<bool> {
     writeln!(screen.out)?;
-    Ok(matches!(answer(&["Proceed? [y/N]".to_owned()], screen)?.as_str(), "y" | "Y" | "yes"))
+    Ok(matches!(answer(&[question.to_owned()], screen)?.as_str(), "y" | "Y" | "yes"))
 }
 
 /// Prints a question and returns the typed line; empty at the end of the input.

@@ -24,6 +24,10 @@ mod why;
 pub(crate) mod history;
 pub(crate) mod cat;
 pub(crate) mod stats;
+mod hunk_view;
+mod resolve;
+mod restore;
+mod revert;
 mod rewind;
 mod label;
 mod sessions;
@@ -108,6 +112,9 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Stats(args) => stats::stats(options, &args, &mut screen)?,
         Command::Bisect(args) => bisect::bisect(options, &args, &mut screen)?,
         Command::Rewind(rewind) => rewind::rewind(options, &rewind, &mut screen)?,
+        Command::Revert(args) => revert::revert(options, &args, &mut screen)?,
+        Command::Restore(args) => restore::restore(options, &args, &mut screen)?,
+        Command::Resolve(args) => resolve::resolve(options, &args, &mut screen)?,
         Command::Undo(undo) => rewind::undo(options, &undo, &mut screen)?,
         Command::Redo(redo) => rewind::redo(options, &redo, &mut screen)?,
         Command::Label(label) => label::label(options, &label, &mut screen)?,

@@ -310,6 +310,11 @@ impl From<RewindError> for CommandError {
             RewindError::NothingToUndo | RewindError::NothingToRedo => {
                 Self::new(Kind::Nothing, error)
             }
+            RewindError::TakenBack(_) => Self::new(Kind::Nothing, error)
+                .hint("`takeback redo` takes the last undo back; `takeback log --ops` lists all."),
+            RewindError::NoOperation(_) => {
+                Self::new(Kind::Error, error).hint("`takeback log --ops` lists the operations.")
+            }
             RewindError::SessionDeleted => Self::new(Kind::Nothing, error)
                 .hint("`takeback log` lists the points that are left."),
             RewindError::RewoundNothing => Self::new(Kind::Nothing, error)

@@ -24,6 +24,7 @@
 mod answer_writer;
 mod answers;
 mod args;
+mod editor;
 mod error;
 mod place;
 mod point;

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use takeback_store::{Author, Digest, Entry, Seq, SessionId, WorkPath};
+use takeback_store::{Author, Digest, Entry, IN_PART, Seq, SessionId, WorkPath};
 
 use super::bundle::{BundleError, OutsidePolicy, Piece};
 use crate::marks::check_label;
@@ -80,7 +80,12 @@ pub(super) fn check(piece: &Piece) -> Result<NeededBlobs, BundleError> {
                 cancelled.0.checked_sub(1).and_then(|at| nodes.get(at as usize)) == Some(&node)
             };
             let rewinds = matches!(change.author, Author::Rewind { .. });
-            if !change.cancels.iter().all(cancels) || (!rewinds && !change.cancels.is_empty()) {
+            // Marked as in part, and then what.
+            let listed = match change.cancels.as_slice() {
+                [IN_PART, listed @ ..] if !listed.is_empty() => listed,
+                listed => listed,
+            };
+            if !listed.iter().all(cancels) || (!rewinds && !change.cancels.is_empty()) {
                 return Err(BundleError::Cancels { change: change_number, path: shown() });
             }
             known(&sessions, change.author.sessions())?;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::Write;
 
 use takeback_store::{
-    Author, Change, Digest, Entry, NotCapturedReason, PackedBlob, Point, PointId, PointKind, Seq,
-    Session, SessionId, Store, StoreError, Timestamp, Turn, WorkPath,
+    Author, Change, Digest, Entry, IN_PART, NotCapturedReason, PackedBlob, Point, PointId,
+    PointKind, Seq, Session, SessionId, Store, StoreError, Timestamp, Turn, WorkPath,
 };
 
 use super::bundle::{BundleError, BundleWriter, Piece, WriteError};
@@ -286,11 +286,17 @@ fn renumbered(changes: Vec<Change>) -> (Vec<Change>, BTreeMap<Seq, Seq>) {
             change.seq = Seq(numbered.len() as u64 + 1);
             numbers.insert(old, change.seq);
             let same = |cancelled: &Seq| {
+                if *cancelled == IN_PART {
+                    return Some(IN_PART);
+                }
                 let number = numbers.get(cancelled).copied()?;
                 let at = usize::try_from(number.0 - 1).ok()?;
                 numbered.get(at).filter(|other| other.path == change.path).map(|_| number)
             };
             change.cancels = change.cancels.iter().filter_map(same).collect();
+            if change.cancels == [IN_PART] {
+                change.cancels.clear();
+            }
             numbered.push(change);
         }
         if let Some(bridge) = bridges.remove(&old) {

@@ -8,8 +8,8 @@ use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use takeback_store::{
-    Author, Change, Entry, Evidence, Head, MemoryStore, Point, PointId, PointKind, RewindId, Seq,
-    Session, SessionId, Store, StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
+    Author, Change, Entry, Evidence, Head, IN_PART, MemoryStore, Point, PointId, PointKind,
+    RewindId, Seq, Session, SessionId, Store, StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
 };
 
 use super::bundle::{BundleError, BundleFile, Piece};
@@ -316,7 +316,10 @@ fn detour(
             // The two entries differed only in masked bits.
             if before != after {
                 state.insert(&change.path, after.clone());
-                let number = |old: &Seq| numbers.get(old).copied();
+                let number = |old: &Seq| match *old {
+                    IN_PART => Some(IN_PART),
+                    old => numbers.get(&old).copied(),
+                };
                 let cancels = change.cancels.iter().filter_map(number).collect();
                 let author = names.author(&change.author);
                 let time = change.time.min(now);

@@ -102,6 +102,7 @@ impl Scrubber {
             kept_files,
             first_seen,
             conflicts,
+            conflict_lines,
             ambiguous,
             not_captured,
             evidence,
@@ -112,6 +113,7 @@ impl Scrubber {
         let mut changed = self.drop_paths(restored_files, |path| path);
         changed |= self.drop_paths(deleted_files, |path| path);
         changed |= self.drop_paths(first_seen, |seen| &seen.path);
+        changed |= self.drop_paths(conflict_lines, |file| &file.path);
         changed |= self.drop_paths(evidence, |evidence| &evidence.path);
         for notes in [merged_files, kept_files, conflicts, ambiguous, not_captured, notes] {
             changed |= self.drop_paths(notes, |note| &note.path);

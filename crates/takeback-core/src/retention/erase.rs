@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use takeback_store::{
-    Author, Change, Entry, Evidence, Point, PointId, PointKind, RewindHeader, RewindId,
+    Author, Change, Entry, Evidence, IN_PART, Point, PointId, PointKind, RewindHeader, RewindId,
     RewindState, Seq, SessionId, WorkPath, Write,
 };
 
@@ -241,7 +241,12 @@ impl<'a> Log<'a> {
         let [first, .., last] = window else { return None };
         let inside: HashSet<Seq> = window.iter().map(|change| change.seq).collect();
         let cancels = window.iter().flat_map(|change| &change.cancels);
-        let cancels: Vec<Seq> = cancels.filter(|seq| !inside.contains(seq)).copied().collect();
+        let mut cancels: Vec<Seq> = cancels.filter(|seq| !inside.contains(seq)).copied().collect();
+        cancels.sort_unstable();
+        cancels.dedup();
+        if cancels == [IN_PART] {
+            cancels.clear();
+        }
         let has_human = window.iter().any(|change| change.author == Author::Human);
         if !cancels.is_empty() {
             // The rewind also took back something from before the window.

@@ -127,7 +127,14 @@ pub(super) fn open(workspace: &mut Workspace, preview: &Preview) -> Result<(), R
     let folders = opens.iter().map(|folder| (folder.path.clone(), folder.mode));
     workspace.opened.folders.extend(folders);
     let plan = Plan { unlocked: workspace.opened.unlocked(), ..Plan::default() };
-    let promise = Preview { plan, kind: preview.kind, windows: Vec::new(), lost: BTreeSet::new() };
+    let promise = Preview {
+        plan,
+        kind: preview.kind,
+        title: preview.title.clone(),
+        coverage: preview.coverage.clone(),
+        windows: Vec::new(),
+        lost: BTreeSet::new(),
+    };
     let id = promised_id(workspace);
     let record = journal::promise(workspace, &promise, id)?;
     workspace.opened.promise = Some((id, record.safety_point));

@@ -86,7 +86,7 @@ pub(super) fn session_to_correct(
     store: &dyn Store,
     kind: RewindKind,
 ) -> Result<Option<SessionId>, StoreError> {
-    let RewindKind::Rewind { point } = kind else { return Ok(None) };
+    let Some(point) = kind.point() else { return Ok(None) };
     let point = store.find_points(PointQuery::Id(point))?.pop();
     match point.and_then(|point| point.session) {
         Some(session) => Ok(Some(session)),

@@ -22,6 +22,10 @@ pub enum RewindError {
     NothingToRedo,
     #[error("the last rewind cannot be undone or redone: it was deleted together with a session")]
     SessionDeleted,
+    #[error("there is no operation {0} that changed files")]
+    NoOperation(RewindId),
+    #[error("operation {0} is taken back already")]
+    TakenBack(RewindId),
     #[error("a rollback of a state must say which")]
     NoState,
     #[error("{pattern:?} is not a path or pattern")]

@@ -66,7 +66,7 @@ fn of(
         return Ok(FollowUp::default());
     };
     let mut installs = packages::stale_folders(workspace, receipt)?;
-    if matches!(kind, RewindKind::Rewind { .. }) {
+    if kind.is_undoable() {
         packages::add_removed_folders(workspace, &then, receipt, &mut installs)?;
     }
     let git = match receipt.changed_files() {
@@ -78,11 +78,14 @@ fn of(
 
 /// The point whose state comes back: for an undo or redo, the safety point before what it takes back.
 fn restored_state(store: &dyn Store, kind: RewindKind) -> Result<Option<Point>, StoreError> {
-    let point = match kind {
-        RewindKind::Rewind { point } => Some(point),
-        RewindKind::Undo { of } | RewindKind::Redo { of } => {
-            header(store, of)?.map(|header| header.safety_point)
+    let point = match (kind.point(), kind.operation()) {
+        // Only some changes go: no earlier state as a whole comes back.
+        (Some(_), _) if !matches!(kind, RewindKind::Rewind { .. } | RewindKind::Restore { .. }) => {
+            None
         }
+        (Some(point), _) => Some(point),
+        (None, Some(of)) => header(store, of)?.map(|header| header.safety_point),
+        (None, None) => None,
     };
     match point {
         Some(point) => Ok(store.find_points(PointQuery::Id(point))?.pop()),

@@ -14,18 +14,18 @@ use crate::workspace::Workspace;
 /// Reads what the selection of a target depends on.
 pub(super) fn records_for(
     workspace: &Workspace,
-    target: Target,
+    target: &Target,
 ) -> Result<TargetRecords, RewindError> {
     let store = &*workspace.store;
     let mut records = TargetRecords::default();
     match target {
-        Target::Point(id) => {
-            let point = store.find_points(PointQuery::Id(id))?.pop();
+        Target::Point(id) | Target::Restore(id) => {
+            let point = store.find_points(PointQuery::Id(*id))?.pop();
             records.point = point.map(|point| PastPoint { seq: point.seq, session: point.session });
             records.sessions = store.sessions()?;
         }
-        Target::State(_) => {}
-        Target::Undo | Target::Redo => {
+        Target::State(_) | Target::Changes(_) | Target::Incoming(_) => {}
+        Target::Undo | Target::Redo | Target::Operation(_) => {
             records.rewinds = past_rewinds(workspace)?;
             records.idle_after = idle_after(workspace);
         }

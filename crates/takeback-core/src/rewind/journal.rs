@@ -72,8 +72,20 @@ pub(super) fn promise(
     Ok(record)
 }
 
+/// How the description of a safety point begins.
+const BEFORE_THE: &str = "before the ";
+
+/// What an operation is called in the log, by the description of its safety point.
+#[must_use]
+pub fn title_of(safety_point: &Point) -> Option<&str> {
+    safety_point.description.strip_prefix(BEFORE_THE)
+}
+
 fn describe(preview: &Preview) -> String {
     match preview.kind {
+        _ if preview.title.is_some() => {
+            format!("{BEFORE_THE}{}", preview.title.as_deref().unwrap_or_default())
+        }
         RewindKind::Rewind { .. } if preview.plan.state.is_some() => {
             let state = preview.plan.state.as_ref().map(StateMove::receipt);
             let to = state.and_then(|state| state.checkpoint).unwrap_or_default();
@@ -82,6 +94,10 @@ fn describe(preview: &Preview) -> String {
         RewindKind::Rewind { point } => format!("before the rewind to {point}"),
         RewindKind::Undo { of } => format!("before the undo of {of}"),
         RewindKind::Redo { of } => format!("before the redo of {of}"),
+        RewindKind::Revert { point } => format!("before the revert of {point}"),
+        RewindKind::Restore { point } => format!("before the restore from {point}"),
+        RewindKind::Adopt { .. } => "before the adoption of a fork".to_owned(),
+        RewindKind::Resolve { of } => format!("before the settling of conflicts of {of}"),
     }
 }
 

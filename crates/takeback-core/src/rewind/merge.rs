@@ -12,12 +12,15 @@ use std::collections::HashMap;
 
 use takeback_store::{Digest, Entry, NotCapturedReason, PackedBlob, Store, StoreError};
 
-pub use self::lines::{MERGE_LIMIT, TextMerge, merge_text};
+pub use self::lines::{MERGE_LIMIT, Overlaps, TextMerge, merge_lines, merge_text};
+pub(super) use self::lines::{MergedText, Overlap, SAME_LINES};
 use super::plan::{DAMAGED, Sources, UNKNOWN_BEFORE};
 use super::present::StoreSources;
 
 pub(super) enum Merged {
     Clean(Entry),
+    /// Merged by lines; some may overlap.
+    Lines(Entry, MergedText),
     Conflict(&'static str),
     Lacking(String),
 }
@@ -67,13 +70,13 @@ pub(super) fn take_out(
                 return Ok(Merged::Lacking(DAMAGED.to_owned()));
             };
             let (base, ours, theirs) = (after, now, before);
-            Ok(match merge_text(&base, &ours, &theirs) {
-                TextMerge::Conflict(reason) => Merged::Conflict(reason),
-                TextMerge::Clean(text) => {
-                    let digest = Digest::of(&text);
-                    let size = text.len() as u64;
-                    texts.made.insert(digest, text);
-                    Merged::Clean(Entry::File { digest, size, mode })
+            Ok(match merge_lines(&base, &ours, &theirs, texts.overlaps) {
+                Err(reason) => Merged::Conflict(reason),
+                Ok(merged) => {
+                    let digest = Digest::of(&merged.text);
+                    let size = merged.text.len() as u64;
+                    texts.made.insert(digest, merged.text.clone());
+                    Merged::Lines(Entry::File { digest, size, mode }, merged)
                 }
             })
         }
@@ -101,12 +104,13 @@ pub(crate) fn without<'a>(
     made: &mut Vec<PackedBlob>,
 ) -> Result<Option<Entry>, StoreError> {
     let sources = StoreSources(store);
-    let mut texts = Texts { sources: &sources, made: HashMap::new() };
+    let mut texts = Texts::new(&sources, Overlaps::Ours);
     let mut entry = now.clone();
     for (before, after) in runs.rev() {
         match take_out(before, after, &entry, &mut texts)? {
             Merged::Clean(merged) => entry = merged,
-            Merged::Conflict(_) | Merged::Lacking(_) => return Ok(None),
+            Merged::Lines(merged, text) if text.overlaps.is_empty() => entry = merged,
+            Merged::Lines(..) | Merged::Conflict(_) | Merged::Lacking(_) => return Ok(None),
         }
     }
     if let Some(text) = entry.digest().and_then(|digest| texts.made.remove(&digest)) {
@@ -130,11 +134,17 @@ fn pick<'a, T: PartialEq>(before: &'a T, after: &T, now: &'a T) -> Option<&'a T>
 pub(super) struct Texts<'a> {
     pub(super) sources: &'a dyn Sources,
     pub(super) made: HashMap<Digest, Vec<u8>>,
+    /// What becomes of lines that both sides changed.
+    pub(super) overlaps: Overlaps,
 }
 
-impl Texts<'_> {
+impl<'a> Texts<'a> {
+    pub(super) fn new(sources: &'a dyn Sources, overlaps: Overlaps) -> Self {
+        Self { sources, made: HashMap::new(), overlaps }
+    }
+
     /// `None`: the store has lost them.
-    fn get(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(super) fn get(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         if let Some(text) = self.made.get(digest) {
             return Ok(Some(text.clone()));
         }

@@ -6,31 +6,34 @@
 pub mod first_seen;
 mod folders;
 pub(in crate::rewind) mod links;
+mod path_merge;
 mod renames;
 pub(in crate::rewind) mod roles;
 mod set_id;
 pub(crate) mod stream;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use takeback_store::{
-    Attribution, Author, Change, Correction, Digest, Entry, Evidence, PackedBlob, PathRuns,
-    RewindId, Seq, StoreError, WorkPath,
+    Attribution, Author, Change, Correction, Digest, Entry, Evidence, IN_PART, PackedBlob,
+    PathRuns, RewindId, Seq, StoreError, WorkPath,
 };
 
 use self::first_seen::FirstSighting;
 use self::folders::{make_room, unlock_folders};
 use self::links::keep_links;
+use self::path_merge::{Merge, PathConflict, PathOutcome};
 use self::renames::explain_renames;
-use self::roles::{Role, roles};
+use self::roles::{Role, Roles, roles};
 pub(crate) use self::set_id::dropped_bits;
 use self::set_id::{givable, only_bits_are_gone};
-use super::merge::{Merged, Texts, take_out};
+use super::conflict::{ConflictPolicy, LineConflict};
+use super::merge::SAME_LINES;
 use super::native::NativePath;
-use super::request::{AmbiguousPolicy, RewindScope};
+use super::request::{AmbiguousPolicy, ChosenChanges, RewindScope};
 use super::state_move::StateMove;
 
 /// What a rewind would do, path by path.
@@ -81,7 +84,7 @@ pub struct Step {
     pub present: Entry,
     /// What happens to it.
     pub verdict: Verdict,
-    /// The changes that this step cancels.
+    /// The changes that this step cancels; of a conflict, those that it would have.
     pub cancels: Vec<Seq>,
     /// The calls that changed it since and did not name it: in order, once each.
     pub because: Vec<Arc<Attribution>>,
@@ -91,6 +94,12 @@ pub struct Step {
     /// The author of some of its changes is unclear; these changes stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unclear: Option<String>,
+    /// Lines that another author changed since, and what becomes of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<LineConflict>,
+    /// What a conflict about the file as a whole keeps from being here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<Entry>,
     /// Another name of the file that this becomes: a hard link.
     #[serde(rename = "one_with", default, skip_serializing_if = "Option::is_none")]
     pub hard_link_of: Option<WorkPath>,
@@ -146,6 +155,8 @@ impl Step {
             because: Vec::new(),
             evidence: None,
             unclear: None,
+            lines: Vec::new(),
+            instead: None,
             hard_link_of: None,
             linked_elsewhere: false,
         }
@@ -162,6 +173,12 @@ impl Step {
             | Verdict::Ambiguous { .. }
             | Verdict::NotCaptured { .. } => None,
         }
+    }
+
+    /// Whether only the log changes: the path stays as it is, and its conflict is settled.
+    #[must_use]
+    pub fn is_settled_as_it_is(&self) -> bool {
+        self.goal().is_some_and(|goal| goal == self.present)
     }
 
     /// Same bytes, other permissions: set in place, so that the file stays the same file.
@@ -214,6 +231,7 @@ impl Plan {
     pub fn leaves_something(&self) -> bool {
         self.steps.iter().any(|step| {
             step.unclear.is_some()
+                || !step.lines.is_empty()
                 || matches!(
                     step.verdict,
                     Verdict::Conflict { .. }
@@ -233,6 +251,11 @@ pub(super) enum Aim {
     Exact { at: Seq },
     /// As if this rewind, undo or redo had not happened.
     Without { rewind: RewindId },
+    /// As if these changes had not happened.
+    WithoutChanges { chosen: ChosenChanges },
+    /// Changes made elsewhere, merged into what is here. `settles`: also one that changes nothing is
+    /// recorded, for what it cancels.
+    Incoming { settles: bool },
 }
 
 /// How to make a plan.
@@ -240,12 +263,15 @@ pub(super) enum Aim {
 pub(super) struct PlanOptions {
     pub aim: Aim,
     pub ambiguous: AmbiguousPolicy,
+    pub conflicts: ConflictPolicy,
     /// The positions of points in the log.
     pub points: BTreeSet<Seq>,
     /// Paths whose present bytes may be lost although they could not be saved.
     pub discard: BTreeSet<WorkPath>,
     /// Whether files outside the workspace are written.
     pub outside: bool,
+    /// Conflicts that incoming changes leave open.
+    pub open_lines: BTreeMap<WorkPath, Vec<LineConflict>>,
     /// Contents that the store is known to have lost.
     pub lost: BTreeSet<Digest>,
 }
@@ -326,7 +352,7 @@ fn runs<'a>(history: &'a PathRuns, roles: &[Role]) -> Vec<Run<'a>> {
     runs
 }
 
-/// The verdict for a path: the runs to be taken back are taken out of the entry that is there now, newest first.
+/// The verdict for a path: the runs to be taken back are taken out of the entry that is there now.
 /// `None`: the path stays, and there is nothing to report.
 fn path_step(
     history: &PathRuns,
@@ -337,27 +363,73 @@ fn path_step(
 ) -> Result<Option<Step>, StoreError> {
     let aim = &options.aim;
     let roles = roles(history, aim, options.ambiguous, &options.points, sources)?;
-    let step = |verdict, cancels, unclear: bool| {
-        Some(Step {
-            cancels,
-            because: causes(history, &roles.of),
-            evidence: weakest(history, &roles.of),
-            unclear: unclear.then(|| UNCLEAR.to_owned()),
-            ..Step::new(history.path.clone(), now.clone(), verdict)
-        })
+    let step = |verdict, cancels, unclear: bool| Step {
+        cancels,
+        because: causes(history, &roles.of),
+        evidence: weakest(history, &roles.of),
+        unclear: unclear.then(|| UNCLEAR.to_owned()),
+        ..Step::new(history.path.clone(), now.clone(), verdict)
     };
-    let unclear = || Verdict::Ambiguous { reason: UNCLEAR.to_owned() };
     if !roles.contains(Role::Take) && !roles.contains(Role::Ambiguous) {
-        let asked = !matches!(aim, Aim::Without { .. }) && history.at_start() != now;
+        let asked = matches!(aim, Aim::Point { .. }) && history.at_start() != now;
         let others = asked && roles.contains(Role::Other);
         let reason = others.then(|| kept_reason(history, &roles.of));
-        return Ok(reason.and_then(|reason| step(Verdict::Keep { reason }, Vec::new(), false)));
+        return Ok(reason.map(|reason| step(Verdict::Keep { reason }, Vec::new(), false)));
     }
-    let mut entry = now.clone();
-    let mut cancels = Vec::new();
-    let (mut mixed, mut in_doubt) = (false, false);
-    let mut texts = Texts { sources, made: HashMap::new() };
-    let runs = runs(history, &roles.of);
+    let runs = runs_to_take_out(history, &roles);
+    let outcome = path_merge::take_out_runs(&runs, now, options.conflicts, sources)?;
+    let Merge { entry, text, mut cancels, is_mixed, in_doubt, lines, is_in_part } = match outcome {
+        PathOutcome::Merged(merge) => merge,
+        PathOutcome::Unclear => {
+            let verdict = Verdict::Ambiguous { reason: UNCLEAR.to_owned() };
+            return Ok(Some(step(verdict, Vec::new(), false)));
+        }
+        PathOutcome::Conflict(PathConflict { reason, lines, instead, cancels }) => {
+            let reason = match aim {
+                Aim::Incoming { .. } => reason_in_fork(reason).to_owned(),
+                _ => reason.to_owned(),
+            };
+            let instead = instead.map(|(entry, text)| {
+                merged.extend(text.map(|(digest, text)| PackedBlob::with_digest(digest, text)));
+                entry
+            });
+            let step = step(Verdict::Conflict { reason }, cancels, false);
+            return Ok(Some(Step { lines, instead, ..step }));
+        }
+        PathOutcome::Lacking(reason) => {
+            return Ok(Some(step(Verdict::NotCaptured { reason }, Vec::new(), false)));
+        }
+    };
+    // A decision that leaves the bytes as they are is recorded too.
+    let settles = matches!(aim, Aim::Incoming { settles: true, .. });
+    if entry == *now && !settles {
+        let unclear = || Verdict::Ambiguous { reason: UNCLEAR.to_owned() };
+        return Ok(in_doubt.then(|| step(unclear(), Vec::new(), false)));
+    }
+    if let Some((digest, text)) = text {
+        merged.push(PackedBlob::with_digest(digest, text));
+    }
+    // A change made elsewhere may cancel nothing here, or only part.
+    let is_in_part = is_in_part || cancels.contains(&IN_PART);
+    cancels.retain(|seq| *seq != IN_PART);
+    cancels.sort();
+    if is_in_part && !cancels.is_empty() {
+        cancels.insert(0, IN_PART);
+    }
+    cancels.shrink_to_fit();
+    let verdict = match entry {
+        Entry::Absent => Verdict::Delete,
+        to if is_mixed => Verdict::Merge { to },
+        to => Verdict::Restore { to },
+    };
+    // Only their own conflicts, or only those that they leave: a change that settles has no others.
+    let open = options.open_lines.get(&history.path).filter(|_| lines.is_empty());
+    let lines = open.cloned().unwrap_or(lines);
+    Ok(Some(Step { lines, ..step(verdict, cancels, in_doubt) }))
+}
+
+/// The runs of a path as its merge takes them out: oldest first.
+fn runs_to_take_out<'a>(history: &'a PathRuns, roles: &'a Roles) -> Vec<Run<'a>> {
     // Other authors' work that a rewind took back stays taken back. It comes last because it is the oldest.
     let stays_taken = roles.stays_taken.iter().map(|run| Run {
         role: Role::Take,
@@ -365,49 +437,15 @@ fn path_step(
         after: &run.after,
         seqs: run.seqs.clone(),
     });
-    let runs: Vec<Run<'_>> = stays_taken.chain(runs).collect();
-    for run in runs.iter().rev() {
-        match run.role {
-            Role::Take => {}
-            Role::Ambiguous if *run.after == Entry::Absent && entry == Entry::Absent => {}
-            Role::Ambiguous => {
-                in_doubt = true;
-                continue;
-            }
-            Role::Other | Role::Neutral | Role::Dead => continue,
-        }
-        match take_out(run.before, run.after, &entry, &mut texts)? {
-            Merged::Clean(next) => {
-                mixed |= next != *run.before;
-                entry = next;
-                cancels.extend(run.seqs.iter().copied());
-            }
-            // The unclear changes conflict, and they may be the agent's own.
-            Merged::Conflict(_) if in_doubt => return Ok(step(unclear(), Vec::new(), false)),
-            Merged::Conflict(reason) => {
-                let reason = reason.to_owned();
-                return Ok(step(Verdict::Conflict { reason }, Vec::new(), false));
-            }
-            Merged::Lacking(reason) => {
-                return Ok(step(Verdict::NotCaptured { reason }, Vec::new(), false));
-            }
-        }
+    stays_taken.chain(runs(history, &roles.of)).collect()
+}
+
+/// Why a change of a fork cannot be merged here.
+fn reason_in_fork(reason: &'static str) -> &'static str {
+    match reason {
+        SAME_LINES | "binary" | "over 8 MiB" | "too many changes to compare" => reason,
+        _ => "it was changed here and there",
     }
-    if entry == *now {
-        return Ok(if in_doubt { step(unclear(), Vec::new(), false) } else { None });
-    }
-    cancels.sort();
-    cancels.shrink_to_fit();
-    if let Some((digest, text)) = entry.digest().and_then(|digest| texts.made.remove_entry(&digest))
-    {
-        merged.push(PackedBlob::with_digest(digest, text));
-    }
-    let verdict = match entry {
-        Entry::Absent => Verdict::Delete,
-        to if mixed => Verdict::Merge { to },
-        to => Verdict::Restore { to },
-    };
-    Ok(step(verdict, cancels, in_doubt))
 }
 
 const UNCLEAR: &str = "it is not certain who wrote it; --ambiguous take takes it back";

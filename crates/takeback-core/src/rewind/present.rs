@@ -4,10 +4,11 @@
 //! has all bytes that the rewind could displace, and the log says what is on disk.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use takeback_store::{
-    Author, Change, Correction, Digest, Entry, PathRuns, RewindKind, Seq, SessionId, Store,
-    StoreError, WorkPath,
+    Author, Change, ChangeRun, Correction, Digest, Entry, Evidence, PathRuns, RewindKind, Seq,
+    SessionId, Store, StoreError, WorkPath,
 };
 
 use super::corrections::{correct, session_to_correct};
@@ -15,11 +16,14 @@ use super::error::RewindError;
 use super::path_filter::PathFilter;
 use super::plan::roles::may_be_taken;
 use super::plan::{Aim, DiskState, Plan, Sources, links};
-use super::request::{Exactness, RewindRequest, RewindScope};
+use super::request::{
+    ChosenChanges, Exactness, Incoming, IncomingChange, RewindRequest, RewindScope, Target,
+};
 use super::safety_point::CoverageGap;
 use super::state_move::Terms;
 use super::target::Selection;
 use crate::exchange::imported::import_of;
+use crate::history::{PathHistory, by_path, settle};
 use crate::record::{look_at_paths, scan_locked};
 use crate::workspace::Workspace;
 use crate::worktree::index::Index;
@@ -48,7 +52,9 @@ pub(super) fn look(
 ) -> Result<PlanInputs, RewindError> {
     let Selection { aim, kind, at } = selection;
     let gap = match (aim, kind) {
-        (Aim::Exact { .. }, RewindKind::Rewind { point }) => CoverageGap::of(workspace, *point)?,
+        (Aim::Exact { .. }, RewindKind::Rewind { point } | RewindKind::Restore { point }) => {
+            CoverageGap::of(workspace, *point)?
+        }
         _ => None,
     };
     let log = LogReader::new(&*workspace.store, request, selection)?;
@@ -104,7 +110,8 @@ fn needs_full_scan(workspace: &Workspace, request: &RewindRequest) -> Result<boo
         || !store.live_calls()?.is_empty();
     // All or nothing: changes by others anywhere count, not only where this may write.
     let is_whole = request.rollback.as_ref().is_some_and(|r| r.terms == Terms::AllOrNothing);
-    let is_exact = request.exactness == Exactness::Exact;
+    let is_exact =
+        request.exactness == Exactness::Exact || matches!(request.target, Target::Restore(_));
     let is_corrected = !(request.take.is_empty() && request.mine.is_empty());
     let has_open_folders = !workspace.opened.folders.is_empty();
     Ok(has_open_folders
@@ -117,6 +124,10 @@ fn needs_full_scan(workspace: &Workspace, request: &RewindRequest) -> Result<boo
 
 /// Reads the part of the log that a request is about.
 struct LogReader {
+    /// The changes that the request names itself.
+    incoming: Option<Arc<Incoming>>,
+    /// The changes that it wants to take back, each for itself.
+    chosen: Option<ChosenChanges>,
     after: Seq,
     filter: PathFilter,
     /// Only paths that this rewind changed.
@@ -141,22 +152,77 @@ impl LogReader {
             Aim::Point { scope: RewindScope::Sessions(chosen), .. } => chosen.clone(),
             Aim::Point { scope: RewindScope::AllAgents, .. }
             | Aim::Exact { .. }
-            | Aim::Without { .. } => {
+            | Aim::Without { .. }
+            | Aim::WithoutChanges { .. }
+            | Aim::Incoming { .. } => {
                 let sessions = store.sessions()?.into_iter().map(|session| session.id);
                 sessions.filter(|id| import_of(id).is_none()).collect()
             }
         };
         let filter = PathFilter::new(&request.paths)?;
-        Ok(Self { after: selection.at, filter, only, as_one })
+        let incoming = match &request.target {
+            Target::Incoming(incoming) => Some(Arc::clone(incoming)),
+            _ => None,
+        };
+        let chosen = match &selection.aim {
+            Aim::WithoutChanges { chosen } => Some(chosen.clone()),
+            _ => None,
+        };
+        Ok(Self { incoming, chosen, after: selection.at, filter, only, as_one })
     }
 
     fn read(&self, store: &dyn Store) -> Result<Vec<PathRuns>, StoreError> {
+        if let Some(incoming) = &self.incoming {
+            return Ok(incoming.as_runs(&self.filter));
+        }
+        if let Some(chosen) = &self.chosen {
+            return chosen_runs(store, chosen, &self.filter);
+        }
         let mut histories = store.runs_after(self.after, &self.as_one)?;
         histories.retain(|history| self.filter.includes(&history.path));
         if let Some(author) = &self.only {
             histories.retain(|history| history.runs.iter().any(|one| one.author == *author));
         }
         Ok(histories)
+    }
+}
+
+/// The changes of the paths that chosen changes are about, each as a run of its own: what came before and
+/// after them by the same author stays.
+fn chosen_runs(
+    store: &dyn Store,
+    chosen: &ChosenChanges,
+    filter: &PathFilter,
+) -> Result<Vec<PathRuns>, StoreError> {
+    let mut changes = store.changes_after(chosen.stretch.0)?;
+    changes.retain(|change| filter.includes(&change.path));
+    settle(store, &mut changes)?;
+    let asked = changes.iter().filter(|change| chosen.includes(change.seq, &change.author));
+    let asked: HashSet<WorkPath> = asked.map(|change| change.path.clone()).collect();
+    changes.retain(|change| asked.contains(&change.path));
+    let runs = |history: PathHistory| PathRuns {
+        path: history.path,
+        runs: history.changes.into_iter().map(ChangeRun::of).collect(),
+    };
+    Ok(by_path(changes).into_iter().map(runs).collect())
+}
+
+impl Incoming {
+    /// As changes to be taken out: what was made comes back, and what it was made from goes.
+    fn as_runs(&self, filter: &PathFilter) -> Vec<PathRuns> {
+        let asked = self.changes.iter().filter(|change| filter.includes(&change.path));
+        let run = |change: &IncomingChange| ChangeRun {
+            seqs: if change.cancels.is_empty() { vec![Seq(0)] } else { change.cancels.clone() },
+            before: change.entry.clone(),
+            after: change.base.clone(),
+            author: Author::Human,
+            evidence: Evidence::Named,
+            cancels: Vec::new(),
+            inferred: Vec::new(),
+        };
+        asked
+            .map(|change| PathRuns { path: change.path.clone(), runs: vec![run(change)] })
+            .collect()
     }
 }
 

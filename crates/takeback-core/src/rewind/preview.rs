@@ -6,6 +6,7 @@ use takeback_store::{Digest, PointId, RewindKind};
 
 use super::plan::Plan;
 use super::receipt::Receipt;
+use super::scope::Coverage;
 use super::state_move::{Files, Terms};
 use super::windows::Window;
 
@@ -14,8 +15,12 @@ use super::windows::Window;
 pub struct Preview {
     /// What would happen.
     pub plan: Plan,
-    /// Whether it is a rewind, an undo or a redo.
+    /// What kind of operation it is.
     pub kind: RewindKind,
+    /// What it is called in the log, as of [`RewindRequest::title`](super::RewindRequest::title).
+    pub title: Option<String>,
+    /// Whose changes it takes back.
+    pub coverage: Coverage,
     /// Changes that only happened while a call ran, by call: they may include the user's.
     pub windows: Vec<Window>,
     /// Contents known to be lost from the store: paths that need them stay as they are.

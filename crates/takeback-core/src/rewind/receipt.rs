@@ -10,14 +10,15 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use takeback_store::state::{BranchName, ExecutionId};
 use takeback_store::{
-    Entry, Evidence, NotCapturedReason, PointId, RewindId, RewindRecord, WorkPath,
+    Entry, Evidence, IN_PART, NotCapturedReason, PointId, RewindId, RewindRecord, WorkPath,
 };
 
 use self::wire::file_path;
 use super::apply::folder_modes::ModePass;
 use super::apply::{PlanRun, StageLeftovers, is_of_folder, look_at_all, plain_error};
+use super::conflict::LineConflict;
 use super::plan::first_seen::FirstSighting;
-use super::plan::{Plan, Verdict, dropped_bits};
+use super::plan::{Plan, Step, Verdict, dropped_bits};
 use super::preview::restored_point;
 use super::state_move::StateMove;
 use crate::progress::Counter;
@@ -48,6 +49,8 @@ pub struct Receipt {
     pub first_seen: Vec<FirstSighting>,
     /// Paths that stay because restoring them would destroy another author's work.
     pub conflicts: Vec<Note>,
+    /// The lines of conflicts, by path: those that stay, or that stand between conflict markers.
+    pub conflict_lines: Vec<FileConflicts>,
     /// Paths that stay because their author is unclear.
     pub ambiguous: Vec<Note>,
     /// Paths that stay because the store does not have their earlier contents.
@@ -88,6 +91,16 @@ pub struct Note {
     pub path: WorkPath,
     /// The reason, for display.
     pub reason: String,
+}
+
+/// The lines of a file that another author changed since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileConflicts {
+    /// The path.
+    #[serde(flatten, with = "file_path")]
+    pub path: WorkPath,
+    /// The places, in order.
+    pub lines: Vec<LineConflict>,
 }
 
 /// A path and the least certain evidence among its requested changes.
@@ -249,6 +262,19 @@ impl PlanRun<'_> {
     }
 }
 
+/// Why a file that is changed has conflicts all the same.
+fn conflict_reason(step: &Step) -> String {
+    let is_marked = step.cancels.first() != Some(&IN_PART) && !step.cancels.is_empty();
+    match step.lines.len() {
+        places if is_marked => format!("conflict markers in {places} {}", plural(places)),
+        places => format!("both changed the same lines in {places} {}: yours stay", plural(places)),
+    }
+}
+
+fn plural(places: usize) -> &'static str {
+    if places == 1 { "place" } else { "places" }
+}
+
 /// The text for a file that is in place and not confirmed by the disk.
 pub const UNCONFIRMED: &str = "in place, but the disk did not confirm it";
 
@@ -277,11 +303,22 @@ impl Receipt {
                 receipt.evidence.push(PathEvidence { path: step.path.clone(), evidence });
             }
             receipt.ambiguous.extend(step.unclear.as_deref().map(note));
+            if outcome == StepOutcome::Done && !step.lines.is_empty() {
+                receipt
+                    .conflict_lines
+                    .push(FileConflicts { path: step.path.clone(), lines: step.lines.clone() });
+                if step.goal().is_some() {
+                    receipt.conflicts.push(note(&conflict_reason(step)));
+                }
+            }
             match (outcome, &step.verdict) {
                 (StepOutcome::Conflict(reason), _) => receipt.conflicts.push(note(&reason)),
                 (StepOutcome::Kept(reason), _) => receipt.kept_files.push(note(&reason)),
                 (StepOutcome::Error(error) | StepOutcome::Unconfirmed(error), _) => {
                     receipt.errors.push(Problem { path, error });
+                }
+                (StepOutcome::Done, _) if step.is_settled_as_it_is() => {
+                    receipt.kept_files.push(note("settled: it stays as it is"));
                 }
                 (StepOutcome::Done, Verdict::Restore { .. }) => receipt.restored_files.push(path),
                 (StepOutcome::Done, Verdict::Delete) => receipt.deleted_files.push(path),
@@ -364,6 +401,7 @@ impl Receipt {
         self.restored_files.clear();
         self.deleted_files.clear();
         self.merged_files.clear();
+        self.conflict_lines.clear();
         self.notes.clear();
         self.success = false;
         self

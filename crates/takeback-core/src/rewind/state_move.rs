@@ -205,6 +205,7 @@ pub(super) fn select(
             Some(record) => Ok(StateMove::without(states, &record)?),
             None => Ok(None),
         },
+        _ => Ok(None),
     }
 }
 

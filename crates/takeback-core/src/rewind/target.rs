@@ -65,13 +65,42 @@ pub(super) fn select(
     request: &RewindRequest,
     records: &TargetRecords,
 ) -> Result<Selection, RewindError> {
-    let selection = match request.target {
+    let selection = match &request.target {
         Target::State(_) => return Err(RewindError::NoState),
+        Target::Changes(chosen) => {
+            let kind = RewindKind::Revert { point: chosen.point };
+            let aim = Aim::WithoutChanges { chosen: chosen.clone() };
+            return Ok(Selection { aim, kind, at: chosen.stretch.0 });
+        }
+        Target::Incoming(incoming) => {
+            let aim = Aim::Incoming { settles: incoming.settles };
+            return Ok(Selection { aim, kind: incoming.kind, at: Seq(u64::MAX) });
+        }
+        Target::Restore(id) => {
+            let point = records.point.as_ref().ok_or(RewindError::NoPoint(*id))?;
+            let kind = RewindKind::Restore { point: *id };
+            return Ok(Selection { aim: Aim::Exact { at: point.seq }, kind, at: point.seq });
+        }
+        Target::Operation(id) => {
+            let of = records.rewinds.iter().find(|past| past.id == *id);
+            let of = of.ok_or(RewindError::NoOperation(*id))?;
+            if of.contents == PastContents::Erased {
+                return Err(RewindError::SessionDeleted);
+            }
+            if is_taken_back(&records.rewinds, of.id) {
+                return Err(RewindError::TakenBack(of.id));
+            }
+            let kind = match of.kind.is_undoable() {
+                true => RewindKind::Undo { of: of.id },
+                false => RewindKind::Redo { of: of.id },
+            };
+            Selection { aim: Aim::Without { rewind: of.id }, kind, at: of.began_at }
+        }
         Target::Point(id) => {
-            let point = records.point.as_ref().ok_or(RewindError::NoPoint(id))?;
+            let point = records.point.as_ref().ok_or(RewindError::NoPoint(*id))?;
             let scope = scope_at(point, request.scope.as_ref(), &records.sessions);
             let aim = Aim::Point { at: point.seq, scope };
-            Selection { aim, kind: RewindKind::Rewind { point: id }, at: point.seq }
+            Selection { aim, kind: RewindKind::Rewind { point: *id }, at: point.seq }
         }
         Target::Undo => {
             let of = present(undoable(&records.rewinds), records, RewindError::NothingToUndo)?;
@@ -93,11 +122,9 @@ pub(super) fn select(
     })
 }
 
-/// The newest rewind that is not taken back.
+/// The newest operation that is no undo or redo, and is not taken back.
 pub(super) fn undoable(rewinds: &[PastRewind]) -> Option<&PastRewind> {
-    rewinds.iter().rev().find(|past| {
-        matches!(past.kind, RewindKind::Rewind { .. }) && !is_taken_back(rewinds, past.id)
-    })
+    rewinds.iter().rev().find(|past| past.kind.is_undoable() && !is_taken_back(rewinds, past.id))
 }
 
 /// The newest undo that is not taken back and that no rewind follows.
@@ -114,12 +141,12 @@ fn redoable(rewinds: &[PastRewind]) -> Option<&PastRewind> {
 
 /// Whether an undo or redo of `id` is in effect, itself not taken back. One that failed for some files
 /// does not count: it can be repeated.
-fn is_taken_back(rewinds: &[PastRewind], id: RewindId) -> bool {
+pub(super) fn is_taken_back(rewinds: &[PastRewind], id: RewindId) -> bool {
     rewinds.iter().any(|past| match past.kind {
         RewindKind::Undo { of } | RewindKind::Redo { of } => {
             of == id && !past.has_failed && !is_taken_back(rewinds, past.id)
         }
-        RewindKind::Rewind { .. } => false,
+        _ => false,
     })
 }
 

@@ -19,11 +19,13 @@ struct Plan {
     cancels: Vec<usize>,
     /// Whether an uncertain change stays as it is.
     unclear: bool,
+    /// Whether sections that others changed since stay as they are.
+    in_part: bool,
 }
 
 impl Plan {
     fn leave(verdict: Verdict) -> Self {
-        Self { verdict, cancels: Vec::new(), unclear: false }
+        Self { verdict, cancels: Vec::new(), unclear: false, in_part: false }
     }
 }
 
@@ -244,7 +246,7 @@ impl Oracle {
                 PathState::Absent => Verdict::Becomes(None),
                 PathState::Present(thing) => Verdict::Becomes(Some(thing)),
             };
-            return Some(Plan { verdict, cancels: numbers, unclear: false });
+            return Some(Plan { verdict, cancels: numbers, unclear: false, in_part: false });
         }
         let roles = self.roles(path, aim, take_ambiguous, ReturnPolicy::Count);
         let leave = |verdict| Some(Plan::leave(verdict));
@@ -260,7 +262,7 @@ impl Oracle {
         let runs: Vec<(Vec<usize>, Role)> = stays_taken.chain(runs).collect();
         let mut value = now.clone();
         let mut cancels = Vec::new();
-        let mut unclear = false;
+        let (mut unclear, mut in_part) = (false, false);
         for (run, role) in runs.into_iter().rev() {
             let (first, last) = (self.change(run[0]), self.change(run[run.len() - 1]));
             match role {
@@ -275,18 +277,29 @@ impl Oracle {
             let (Some(before), Some(after)) = (certain(&first.before), certain(&last.after)) else {
                 return leave(Verdict::NotCaptured);
             };
-            match without(value, before, after) {
-                Some(next) => value = next,
+            let mut overlaps = false;
+            match without(value, before, after, &mut overlaps) {
+                Some(_) if overlaps && unclear => return leave(Verdict::Ambiguous),
+                Some(next) => {
+                    value = next;
+                    in_part |= overlaps;
+                }
                 None if unclear => return leave(Verdict::Ambiguous),
                 None => return leave(Verdict::Conflict),
             }
             cancels.extend(run);
         }
+        if value == now && in_part {
+            return leave(Verdict::Conflict);
+        }
         if value == now {
             return if unclear { leave(Verdict::Ambiguous) } else { None };
         }
+        if in_part {
+            cancels.push(IN_PART);
+        }
         cancels.sort_unstable();
-        Some(Plan { verdict: Verdict::Becomes(value), cancels, unclear })
+        Some(Plan { verdict: Verdict::Becomes(value), cancels, unclear, in_part })
     }
 
     /// The mode of a deleted folder; an ordinary one if the last change is not its deletion.
@@ -374,6 +387,9 @@ impl Oracle {
                 Verdict::NotCaptured => &mut expected.not_captured,
             };
             list.insert(path.clone());
+            if plan.in_part {
+                expected.conflicts.insert(path.clone());
+            }
             if plan.unclear {
                 expected.ambiguous.insert(path.clone());
             }
@@ -402,7 +418,7 @@ impl Oracle {
 /// Replaces a step that cannot be done by another verdict; unclear stays unclear.
 fn replace(plans: &mut BTreeMap<String, Plan>, path: &str, verdict: Verdict) {
     let plan = plans.entry(path.to_owned()).or_insert(Plan::leave(verdict.clone()));
-    *plan = Plan { verdict, cancels: Vec::new(), unclear: plan.unclear };
+    *plan = Plan { unclear: plan.unclear, ..Plan::leave(verdict) };
 }
 
 /// The sessions that may have made the change.
@@ -430,11 +446,16 @@ fn certain(state: &PathState) -> Option<Option<&Thing>> {
     }
 }
 
-/// `now` without the step from `before` to `after`; `None`: they conflict.
+/// Stands among the cancelled changes where some of their effect is still there.
+pub(in crate::oracle) const IN_PART: usize = 0;
+
+/// `now` without the step from `before` to `after`; `None`: they conflict. `overlaps`: sections stay that
+/// were changed since.
 fn without(
     now: Option<Thing>,
     before: Option<&Thing>,
     after: Option<&Thing>,
+    overlaps: &mut bool,
 ) -> Option<Option<Thing>> {
     if now.as_ref() == after || now.as_ref() == before {
         return Some(before.cloned());
@@ -451,7 +472,7 @@ fn without(
             let mode = *value_without(&now_mode, before_mode, after_mode)?;
             let bytes = match value_without(&now, before, after) {
                 Some(bytes) => bytes.clone(),
-                None => text_without(&now, before, after)?,
+                None => text_without(&now, before, after, overlaps)?,
             };
             Some(Some(Thing::File { bytes, mode }))
         }
@@ -474,15 +495,29 @@ fn value_without<'a, T: PartialEq>(now: &'a T, before: &'a T, after: &T) -> Opti
     }
 }
 
-/// Section by section. Texts of different frames have no line in common.
-fn text_without(now: &[u8], before: &[u8], after: &[u8]) -> Option<Vec<u8>> {
-    let (frame, now) = parts(now)?;
-    let (frame_before, before) = parts(before)?;
-    let (frame_after, after) = parts(after)?;
-    if frame != frame_before || frame != frame_after {
+/// Section by section. Texts of different frames have no line in common: then all of it stays.
+fn text_without(now: &[u8], before: &[u8], after: &[u8], overlaps: &mut bool) -> Option<Vec<u8>> {
+    // What is no text is binary, or a line or two.
+    if [now, before, after].iter().any(|bytes| bytes.contains(&0)) {
         return None;
     }
-    let sections: Option<Vec<String>> =
-        (0..now.len()).map(|i| value_without(&now[i], &before[i], &after[i]).cloned()).collect();
-    Some(whole(&frame, &sections?))
+    let (Some((frame, sections)), Some((frame_before, before)), Some((frame_after, after))) =
+        (parts(now), parts(before), parts(after))
+    else {
+        *overlaps = true;
+        return Some(now.to_vec());
+    };
+    if frame != frame_before || frame != frame_after {
+        *overlaps = true;
+        return Some(now.to_vec());
+    }
+    let mut section = |i: usize| match value_without(&sections[i], &before[i], &after[i]) {
+        Some(section) => section.clone(),
+        None => {
+            *overlaps = true;
+            sections[i].clone()
+        }
+    };
+    let sections: Vec<String> = (0..sections.len()).map(&mut section).collect();
+    Some(whole(&frame, &sections))
 }

@@ -50,10 +50,6 @@ pub(super) mod kinds {
     pub(in super::super) const REWIND_STATES: [(i64, RewindState); 2] =
         [(0, RewindState::Open), (1, RewindState::Done)];
 
-    pub(in super::super) const REWIND: i64 = 0;
-    pub(in super::super) const UNDO: i64 = 1;
-    pub(in super::super) const REDO: i64 = 2;
-
     pub(in super::super) const AGENT: i64 = 0;
     pub(in super::super) const HUMAN: i64 = 1;
     pub(in super::super) const AMBIGUOUS: i64 = 2;

@@ -416,12 +416,7 @@ fn rewind_header(row: &Row<'_>) -> Result<RewindHeader, RowError> {
     let id = RewindId(row.get::<_, i64>(0)?.cast_unsigned());
     let damaged = |why| RowError::Damaged { what: format!("rewind {id}"), why };
     let target = row.get::<_, i64>(2)?.cast_unsigned();
-    let kind = match row.get(1)? {
-        kinds::REWIND => RewindKind::Rewind { point: PointId(target) },
-        kinds::UNDO => RewindKind::Undo { of: RewindId(target) },
-        kinds::REDO => RewindKind::Redo { of: RewindId(target) },
-        _ => return Err(damaged("its kind")),
-    };
+    let kind = RewindKind::from_numbers(row.get(1)?, target).ok_or_else(|| damaged("its kind"))?;
     Ok(RewindHeader {
         id,
         kind,

@@ -14,7 +14,7 @@ use crate::change::{Author, Change, Correction};
 use crate::id::{Seq, SessionId, Timestamp};
 use crate::path::WorkPath;
 use crate::point::Point;
-use crate::rewind::{RewindKind, RewindRecord};
+use crate::rewind::RewindRecord;
 use crate::session::{Call, CallKind, Session, Turn};
 use crate::store::{Head, Write};
 
@@ -428,11 +428,7 @@ impl<'a> Writer<'a> {
         let old =
             self.sum_of("SELECT sum FROM rewind WHERE id = ?1", [rewind.id.0.cast_signed()])?;
         self.replaces(old, sum);
-        let (kind, target) = match rewind.kind {
-            RewindKind::Rewind { point } => (kinds::REWIND, point.0),
-            RewindKind::Undo { of } => (kinds::UNDO, of.0),
-            RewindKind::Redo { of } => (kinds::REDO, of.0),
-        };
+        let (kind, target) = rewind.kind.numbers();
         let mut upsert = self.db.prepare_cached(
             "INSERT INTO rewind (id, kind, target, state, began_at, safety_point, created_at, plan,
                  receipt, sum)

@@ -7,7 +7,22 @@ use crate::screen::{width, wrap};
 
 /// Each group's title and commands, most useful first. Every command that is not hidden is in one group.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
-    ("Everyday", &["log", "show", "diff", "rewind", "undo", "redo", "checkpoint", "status"]),
+    (
+        "Everyday",
+        &[
+            "log",
+            "show",
+            "diff",
+            "rewind",
+            "revert",
+            "restore",
+            "resolve",
+            "undo",
+            "redo",
+            "checkpoint",
+            "status",
+        ],
+    ),
     ("Agents", &["init", "chat", "run", "doctor", "uninstall", "demo"]),
     (
         "History",

@@ -191,6 +191,9 @@ pub(crate) struct RewindArgs {
     /// What to do with a file whose author is unclear
     #[arg(long, value_name = "POLICY", default_value = "leave")]
     pub(crate) ambiguous: Ambiguous,
+    /// What to do with lines that the agent wrote and you changed since
+    #[arg(long, value_name = "POLICY", default_value = "keep")]
+    pub(crate) conflicts: Conflicts,
     /// The agent changed this path or glob: take it back, and remember that (can be repeated)
     #[arg(long, value_name = "PATH", conflicts_with = "exact")]
     pub(crate) take: Vec<String>,
@@ -201,8 +204,100 @@ pub(crate) struct RewindArgs {
     pub(crate) doing: ApplyArgs,
 }
 
+/// What becomes of lines that two authors changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Conflicts {
+    /// Keep your version of these lines, take back the rest of the file
+    #[default]
+    Keep,
+    /// Leave a file with such lines alone
+    File,
+    /// Take them back, too
+    Take,
+    /// Write both versions between conflict markers
+    Markers,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RevertArgs {
+    /// A turn by its point (@, @~2, an id), a call of it (@~2.3), or a range (@~5..@~2, @~5..)
+    #[arg(value_name = "TURN|CALL|A..B")]
+    pub(crate) what: String,
+    /// Only this path and everything below it, or a glob (can be repeated)
+    #[arg(long = "path", value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+    /// In a range: take back only what this session did (can be repeated)
+    #[arg(long, value_name = "SESSION", conflicts_with = "all_agents")]
+    pub(crate) session: Vec<String>,
+    /// In a range: take back what any agent did
+    #[arg(long)]
+    pub(crate) all_agents: bool,
+    /// What to do with a file whose author is unclear
+    #[arg(long, value_name = "POLICY", default_value = "leave")]
+    pub(crate) ambiguous: Ambiguous,
+    /// What to do with lines that were changed again since
+    #[arg(long, value_name = "POLICY", default_value = "keep")]
+    pub(crate) conflicts: Conflicts,
+    #[command(flatten)]
+    pub(crate) doing: ApplyArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RestoreArgs {
+    /// A file, a folder or a glob; also one that is deleted now
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<String>,
+    /// The point to restore from
+    #[arg(long, value_name = "POINT", default_value = "@")]
+    pub(crate) from: String,
+    /// Choose hunk by hunk, in the terminal
+    #[arg(long, conflicts_with_all = ["yes", "dry_run"])]
+    pub(crate) hunk: bool,
+    #[command(flatten)]
+    pub(crate) doing: ApplyArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ResolveArgs {
+    /// Only this path and everything below it, or a glob [default: every conflict]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+    /// Settle every conflict in the same way, without asking
+    #[arg(long, value_name = "SIDE")]
+    pub(crate) take: Option<Side>,
+    /// Open each file in the merge tool of your git settings (merge.tool)
+    #[arg(long, conflicts_with = "take")]
+    pub(crate) tool: bool,
+    /// List the open conflicts
+    #[arg(long, conflicts_with_all = ["take", "tool"])]
+    pub(crate) list: bool,
+    #[command(flatten)]
+    pub(crate) doing: ApplyArgs,
+}
+
+/// One of the two versions of lines in conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Side {
+    /// What is there now
+    Mine,
+    /// What was there before the change that is taken back
+    Before,
+}
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct UndoArgs {
+    /// The operation, by its id in `takeback log --ops` [default: the last one that is not undone]
+    #[arg(value_name = "OPERATION")]
+    pub(crate) operation: Option<String>,
+    /// What to do with lines that were changed again since
+    #[arg(long, value_name = "POLICY", default_value = "keep")]
+    pub(crate) conflicts: Conflicts,
+    #[command(flatten)]
+    pub(crate) how: RedoArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RedoArgs {
     /// Restore every file, including those changed since
     #[arg(long)]
     pub(crate) exact: bool,

@@ -12,8 +12,9 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("who", "takeback blame PATH"),
     ("reset", "takeback rewind POINT"),
     ("checkout", "takeback rewind POINT"),
-    ("restore", "takeback rewind POINT --path PATH"),
-    ("revert", "takeback rewind POINT"),
+    ("undelete", "takeback restore PATH"),
+    ("backout", "takeback revert TURN"),
+    ("drop", "takeback revert TURN"),
     ("rollback", "takeback rewind POINT"),
     ("back", "takeback rewind POINT"),
     ("goto", "takeback rewind POINT"),
@@ -146,7 +147,7 @@ mod tests {
     fn a_wrong_command_names_what_was_probably_meant() {
         for (line, tip) in [
             ("takeback annotate", "did you mean `takeback blame PATH`?"),
-            ("takeback restore src", "did you mean `takeback rewind POINT --path PATH`?"),
+            ("takeback undelete src", "did you mean `takeback restore PATH`?"),
             ("takeback op log", "did you mean `takeback log --ops`?"),
             ("takeback -C / stash", "did you mean `takeback checkpoint LABEL`?"),
             ("takeback state ls", "did you mean `takeback state list`?"),

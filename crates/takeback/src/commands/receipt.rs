@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use takeback_core::rewind::Window;
-use takeback_core::rewind::{FirstSighting, Receipt, StateReceipt};
+use takeback_core::rewind::{FirstSighting, LineConflict, Note, Receipt, StateReceipt};
 use takeback_store::{Evidence, OuterFolders, WorkPath};
 
 use crate::error::Kind;
@@ -32,6 +32,8 @@ struct Row<'a> {
     style: Style,
     name: String,
     reason: Cow<'a, str>,
+    /// Printed below it.
+    lines: &'a [LineConflict],
 }
 
 pub(crate) fn print(
@@ -47,6 +49,14 @@ pub(crate) fn print(
     let known = known(receipt, all);
     let state = receipt.state.iter();
     let mut rows: Vec<Row<'_>> = state.map(|state| state_row(state, receipt, tense)).collect();
+    // First: they need a decision.
+    rows.extend(receipt.conflicts.iter().map(|note| Row {
+        verb: "conflict",
+        style: FAILURE,
+        name: name(&note.path),
+        reason: with_evidence(&note.reason, known.get(&note.path)),
+        lines: conflict_lines(receipt, &note.path),
+    }));
     for (verb, style, paths, reason) in [
         (verb("restore", "restored"), SUCCESS, &receipt.restored_files, ""),
         (verb("delete", "deleted"), FAILURE, &receipt.deleted_files, made),
@@ -55,20 +65,21 @@ pub(crate) fn print(
             let row = match inside {
                 0 => {
                     let reason = with_evidence(reason, known.get(path));
-                    Row { verb, style, name: name(path), reason }
+                    Row { verb, style, name: name(path), reason, lines: &[] }
                 }
                 inside => {
                     let name = format!("{}/", name(path));
-                    Row { verb, style, name, reason: format!("and {inside} in it").into() }
+                    let reason = format!("and {inside} in it").into();
+                    Row { verb, style, name, reason, lines: &[] }
                 }
             };
             rows.push(row);
         }
     }
+    let (kept, folded) = if all { (receipt.kept_files.clone(), Vec::new()) } else { fold(receipt) };
     let groups = [
         (verb("merge", "merged"), SUCCESS, &receipt.merged_files),
-        (verb("keep", "kept"), HINT, &receipt.kept_files),
-        ("conflict", FAILURE, &receipt.conflicts),
+        (verb("keep", "kept"), HINT, &kept),
         ("unclear", WARNING, &receipt.ambiguous),
         ("missing", WARNING, &receipt.not_captured),
         ("note", WARNING, &receipt.notes),
@@ -81,19 +92,29 @@ pub(crate) fn print(
             style,
             name: name(&note.path),
             reason: with_evidence(&note.reason, evidence(&note.path)),
+            lines: &[],
         }));
     }
+    rows.extend(folded.iter().map(|(folder, reason)| Row {
+        verb: verb("keep", "kept"),
+        style: HINT,
+        name: folder.clone(),
+        reason: reason.as_str().into(),
+        lines: &[],
+    }));
     rows.extend(receipt.first_seen.iter().map(|seen| Row {
         verb: verb("keep", "kept"),
         style: HINT,
         name: first_seen_name(seen),
         reason: first_seen_reason(seen).into(),
+        lines: &[],
     }));
     rows.extend(receipt.errors.iter().map(|problem| Row {
         verb: "error",
         style: FAILURE,
         name: name(&problem.path),
         reason: problem.error.as_str().into(),
+        lines: &[],
     }));
     print_rows(out, &rows, all)?;
     for window in windows {
@@ -109,6 +130,35 @@ pub(crate) fn print(
         }
     }
     writeln!(out, "\n{}", summary(receipt, tense))
+}
+
+/// The kept files, those of one folder with one reason as one line: its name, and how many files.
+fn fold(receipt: &Receipt) -> (Vec<Note>, Vec<(String, String)>) {
+    let folder = |note: &Note| note.path.parent().map(|folder| name(&folder));
+    let mut by_folder: BTreeMap<(Option<String>, &str), Vec<&Note>> = BTreeMap::new();
+    for note in &receipt.kept_files {
+        by_folder.entry((folder(note), note.reason.as_str())).or_default().push(note);
+    }
+    let mut single = Vec::new();
+    let mut folded = Vec::new();
+    for ((folder, reason), notes) in by_folder {
+        if notes.len() < FOLDED {
+            single.extend(notes.into_iter().cloned());
+        } else {
+            let name = folder.map_or_else(|| "./".to_owned(), |folder| format!("{folder}/"));
+            folded.push((name, format!("{}, {reason}", count(notes.len(), "file"))));
+        }
+    }
+    single.sort_by(|a, b| a.path.cmp(&b.path));
+    (single, folded)
+}
+
+/// Kept files of one folder from which on only their number is shown.
+const FOLDED: usize = 3;
+
+fn conflict_lines<'a>(receipt: &'a Receipt, path: &WorkPath) -> &'a [LineConflict] {
+    let of = receipt.conflict_lines.iter().find(|file| file.path == *path);
+    of.map_or(&[], |file| file.lines.as_slice())
 }
 
 /// The folder whose files were first seen, or the single file.
@@ -167,7 +217,7 @@ fn state_row<'a>(state: &'a StateReceipt, receipt: &Receipt, tense: Tense) -> Ro
         }
         (None, _) => ("state", SUCCESS, format!("branch {branch} would be at this checkpoint")),
     };
-    Row { verb, style, name, reason: reason.into() }
+    Row { verb, style, name, reason: reason.into(), lines: &[] }
 }
 
 /// Whether state and files had to be restored together, and neither was.
@@ -219,7 +269,7 @@ fn print_rows(out: &mut dyn Write, rows: &[Row<'_>], all: bool) -> io::Result<()
         if shown > MOST && !all {
             continue;
         }
-        let Row { verb, style, name, reason } = row;
+        let Row { verb, style, name, reason, .. } = row;
         let verb = format!("  {style}{verb:<9}{style:#} ");
         if reason.is_empty() {
             writeln!(out, "{verb}{}", shorten_path(name, room))?;
@@ -231,6 +281,7 @@ fn print_rows(out: &mut dyn Write, rows: &[Row<'_>], all: bool) -> io::Result<()
                 writeln!(out, "{:BEFORE$}{HINT}{line}{HINT:#}", "")?;
             }
         }
+        print_lines(out, row.lines, room, all)?;
         if shown == MOST && !all {
             let same = rows.iter().filter(|other| other.verb == row.verb).count();
             if same > MOST {
@@ -238,6 +289,44 @@ fn print_rows(out: &mut dyn Write, rows: &[Row<'_>], all: bool) -> io::Result<()
                 writeln!(out, "  {HINT}{:<9} … and {more} more (-v shows all){HINT:#}", "")?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Places of a file that are printed, and lines of each.
+const MOST_PLACES: usize = 3;
+const MOST_LINES: usize = 4;
+
+/// Prints the lines of conflicts, both versions.
+fn print_lines(
+    out: &mut dyn Write,
+    conflicts: &[LineConflict],
+    room: usize,
+    all: bool,
+) -> io::Result<()> {
+    let most = |most: usize| if all { usize::MAX } else { most };
+    for conflict in conflicts.iter().take(most(MOST_PLACES)) {
+        writeln!(out, "{:BEFORE$}{HINT}line {}{HINT:#}", "", conflict.line)?;
+        let versions = [("now   ", SUCCESS, &conflict.mine), ("before", FAILURE, &conflict.before)];
+        for (version, style, text) in versions {
+            let text = String::from_utf8_lossy(&text.0);
+            let lines: Vec<&str> = text.lines().collect();
+            if lines.is_empty() {
+                writeln!(out, "{:BEFORE$}{HINT}{version}  (no line){HINT:#}", "")?;
+            }
+            for line in lines.iter().take(most(MOST_LINES)) {
+                let line = shorten(&plain(line), room.saturating_sub(8));
+                writeln!(out, "{:BEFORE$}{HINT}{version}{HINT:#}  {style}{line}{style:#}", "")?;
+            }
+            if lines.len() > most(MOST_LINES) {
+                let more = count(lines.len() - MOST_LINES, "more line");
+                writeln!(out, "{:BEFORE$}{HINT}{version}  … {more}{HINT:#}", "")?;
+            }
+        }
+    }
+    if conflicts.len() > most(MOST_PLACES) {
+        let more = count(conflicts.len() - MOST_PLACES, "more place");
+        writeln!(out, "{:BEFORE$}{HINT}… {more} (-v shows all){HINT:#}", "")?;
     }
     Ok(())
 }

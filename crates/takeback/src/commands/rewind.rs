@@ -4,6 +4,8 @@ mod batch;
 mod active_sessions;
 mod author_questions;
 mod follow_up;
+mod scope_line;
+mod undo;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -13,8 +15,8 @@ use takeback_agents::Cut;
 use takeback_core::Workspace;
 use takeback_core::record::look_around;
 use takeback_core::rewind::{
-    self, AmbiguousPolicy, Exactness, Preview, Receipt, RewindError, RewindRequest, RewindScope,
-    Target, UNCONFIRMED, Window, preview,
+    self, AmbiguousPolicy, ConflictPolicy, Exactness, Preview, Receipt, RewindError, RewindRequest,
+    RewindScope, Target, UNCONFIRMED, Window, preview,
 };
 use takeback_store::{Point, SessionId, WorkPath};
 use takeback_tui::{Menu, MenuAction, MenuOptions, MenuScope};
@@ -23,6 +25,7 @@ use self::active_sessions::{ActiveSession, active_sessions};
 pub(crate) use self::batch::{apply_marked, preview_marked, run_unattended};
 use self::batch::{is_already_there, receipt_of, tense_of, windows_of};
 pub(crate) use self::follow_up::{after_rewind, before_rewind};
+pub(crate) use self::undo::{redo, undo};
 use super::choose::choose;
 use super::cleanup::enforce_point_cap;
 use super::conversation::{self, cut_of};
@@ -33,14 +36,14 @@ use super::patch::print_all;
 use super::receipt::{self, Tense};
 use super::sessions::find_session;
 use crate::answers;
-use crate::args::{Ambiguous, ApplyArgs, Options, RewindArgs, UndoArgs};
+use crate::args::{Ambiguous, ApplyArgs, Conflicts, Options, RewindArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::point::find_in;
 use crate::screen::{
-    FAILURE, HEADING, HINT, SUCCESS, Screen, WARNING, columns, is_interactive, plain, shorten,
-    width, wrap,
+    FAILURE, HEADING, HINT, SUCCESS, Screen, WARNING, columns, count, is_interactive, plain,
+    shorten, width, wrap,
 };
 use crate::session_name::SessionNames;
 use crate::time::{ago, now};
@@ -82,6 +85,7 @@ pub(crate) fn request(
     }
     request.paths = from_root(workspace, options, &args.paths)?;
     request.ambiguous = args.ambiguous.into();
+    request.conflicts = args.conflicts.into();
     request.take = from_root(workspace, options, &args.take)?;
     request.mine = from_root(workspace, options, &args.mine)?;
     Ok(request)
@@ -92,6 +96,17 @@ impl From<Ambiguous> for AmbiguousPolicy {
         match policy {
             Ambiguous::Leave => Self::Leave,
             Ambiguous::Take => Self::Take,
+        }
+    }
+}
+
+impl From<Conflicts> for ConflictPolicy {
+    fn from(policy: Conflicts) -> Self {
+        match policy {
+            Conflicts::Keep => Self::Keep,
+            Conflicts::File => Self::File,
+            Conflicts::Take => Self::Take,
+            Conflicts::Markers => Self::Markers,
         }
     }
 }
@@ -160,44 +175,15 @@ fn rewind_from_menu(
     }
 }
 
-pub(crate) fn undo(
-    options: &Options,
-    args: &UndoArgs,
-    screen: &mut Screen,
-) -> Result<u8, CommandError> {
-    undo_or_redo(options, args, Target::Undo, "Undo the last rewind", screen)
-}
-
-pub(crate) fn redo(
-    options: &Options,
-    args: &UndoArgs,
-    screen: &mut Screen,
-) -> Result<u8, CommandError> {
-    undo_or_redo(options, args, Target::Redo, "Redo the last undo", screen)
-}
-
-fn undo_or_redo(
-    options: &Options,
-    args: &UndoArgs,
-    target: Target,
-    title: &str,
-    screen: &mut Screen,
-) -> Result<u8, CommandError> {
-    let mut place = place::open_recovered(options, Store::MustExist)?;
-    let mut request = RewindRequest::new(target);
-    if args.exact {
-        request.exactness = Exactness::Exact;
-    }
-    let titled = TitledRequest { title: title.to_owned(), request };
-    run_request(&mut place.workspace, options, titled, &args.doing, screen)
-}
-
 /// Records the latest changes, so that the preview lists them as kept.
 ///
 /// An undo lists only what its rewind changed. If a turn or call is open, with `--exact`, and for state and
 /// files together, the rewind itself scans the tree.
 fn catch_up(workspace: &mut Workspace, request: &RewindRequest) -> Result<(), CommandError> {
-    let goes_back = matches!(request.target, Target::Point(_));
+    let goes_back = matches!(
+        request.target,
+        Target::Point(_) | Target::Changes(_) | Target::Restore(_) | Target::Incoming(_)
+    );
     let is_scanned = request.exactness == Exactness::Exact
         || request.rollback.is_some()
         || !workspace.store.live_calls()?.is_empty()
@@ -249,7 +235,7 @@ pub(crate) fn run_request(
     }
     let silent = args.yes && !args.dry_run && !args.diff;
     let mut may_ask_authors =
-        ask && !args.dry_run && request.rollback.is_none() && is_point(&request.target);
+        ask && !args.dry_run && request.rollback.is_none() && takes_back_agents(&request.target);
     let mut only_remembers = false;
     loop {
         let is_there = match &shown {
@@ -289,7 +275,7 @@ pub(crate) fn run_request(
             if args.dry_run || ends {
                 return Ok(receipt::exit_code(&receipt_of(seen, is_there), tense_of(seen)));
             }
-            if ask && !only_remembers && !ask::confirmed(screen)? {
+            if ask && !only_remembers && !ask::confirmed_as(&question(&seen.receipt()), screen)? {
                 writeln!(screen.out, "Nothing was changed.")?;
                 return Ok(Kind::Nothing as u8);
             }
@@ -321,8 +307,17 @@ pub(crate) fn run_request(
     }
 }
 
-fn is_point(target: &Target) -> bool {
-    matches!(target, Target::Point(_))
+/// The question, with what must not be overlooked.
+fn question(planned: &Receipt) -> String {
+    let conflicts = match planned.conflicts.len() {
+        0 => String::new(),
+        n => format!("{} will stay. ", count(n, "conflict")),
+    };
+    format!("{conflicts}Proceed? [y/N]")
+}
+
+fn takes_back_agents(target: &Target) -> bool {
+    matches!(target, Target::Point(_) | Target::Changes(_))
 }
 
 /// What is printed about a rewind besides its receipt.
@@ -362,6 +357,7 @@ fn print_outcome(
         let windows = if title.is_some() { windows.as_slice() } else { &[] };
         if let Some(title) = title {
             print_title(title, screen)?;
+            writeln!(screen.out)?;
         }
         receipt::print(&mut screen.out, done, windows, Tense::Did, screen.verbose)?;
         say_if_unmatched(done, &request.paths, screen)?;
@@ -373,11 +369,15 @@ fn print_outcome(
             } else {
                 "Done as far as possible."
             };
-            let inverse = if request.target == Target::Undo { "redo" } else { "undo" };
+            let is_undo = matches!(request.target, Target::Undo | Target::Operation(_));
+            let inverse = if is_undo { "redo" } else { "undo" };
             let hint = format!("`takeback {inverse}` takes it back.");
             let fits = columns(verdict) + 1 + columns(&hint) <= width();
             let between = if fits { ' ' } else { '\n' };
             writeln!(screen.out, "{SUCCESS}{verdict}{SUCCESS:#}{between}{HINT}{hint}{HINT:#}")?;
+        }
+        if !done.conflicts.is_empty() {
+            say_how_to_settle(done, screen)?;
         }
         if done.errors.iter().any(|problem| problem.error.contains(UNCONFIRMED)) {
             let message =
@@ -395,6 +395,20 @@ fn print_outcome(
         }
     }
     Ok(receipt::exit_code(done, Tense::Did))
+}
+
+/// Names the ways on from a conflict.
+fn say_how_to_settle(done: &Receipt, screen: &mut Screen) -> io::Result<()> {
+    let hint = match done.changed_something() {
+        true => "`takeback resolve` settles the conflicts.",
+        false => {
+            "--conflicts take takes back conflicting changes too; the undo keeps your version."
+        }
+    };
+    for line in wrap(hint, width()) {
+        writeln!(screen.out, "{HINT}{line}{HINT:#}")?;
+    }
+    Ok(())
 }
 
 /// Warns that agents are working on the files.
@@ -445,6 +459,7 @@ fn show_preview(
 ) -> Result<(), CommandError> {
     let receipt = names.in_receipt(receipt_of(shown, is_there));
     print_title(title, screen)?;
+    scope_line::print(&shown.coverage, names, screen)?;
     let tense = tense_of(shown);
     let windows = if tense == Tense::Would { shown.windows.as_slice() } else { &[] };
     receipt::print(&mut screen.out, &receipt, windows, tense, screen.verbose)?;
@@ -466,7 +481,7 @@ fn print_title(title: &str, screen: &mut Screen) -> io::Result<()> {
     for line in wrap(title, width()) {
         writeln!(screen.out, "{HEADING}{line}{HEADING:#}")?;
     }
-    writeln!(screen.out)
+    Ok(())
 }
 
 /// Prints how the files would change.
@@ -487,16 +502,20 @@ fn show_diffs(
     Ok(())
 }
 
-fn name_of(point: &Point) -> String {
+pub(crate) fn name_of(point: &Point) -> String {
+    format!("{} ({})", called(point), ago(point.created_at, now()))
+}
+
+/// The id and what it is called.
+pub(crate) fn called(point: &Point) -> String {
     let id = &point.id.to_string()[..8];
-    let age = ago(point.created_at, now());
     // Fits next to `Rewind to`, the id and the age.
     let room = width().saturating_sub(40).clamp(20, 80);
     let called = shorten(&plain(&point.label.clone().unwrap_or_else(|| described(point))), room);
-    if called.is_empty() { format!("{id} ({age})") } else { format!("{id} “{called}” ({age})") }
+    if called.is_empty() { id.to_owned() } else { format!("{id} “{called}”") }
 }
 
-fn known_sessions(
+pub(crate) fn known_sessions(
     workspace: &Workspace,
     names: &[String],
 ) -> Result<BTreeSet<SessionId>, CommandError> {

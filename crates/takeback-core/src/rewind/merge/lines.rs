@@ -25,6 +25,41 @@ pub enum TextMerge {
     Conflict(&'static str),
 }
 
+/// What becomes of lines that both sides changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overlaps {
+    /// They stay as in `ours`.
+    #[default]
+    Ours,
+    /// They become those of `theirs`.
+    Theirs,
+    /// Both, between conflict markers.
+    #[expect(missing_docs, reason = "the name says it: behind the marker of `theirs`")]
+    Markers { theirs: &'static str },
+}
+
+/// A text of two sides, with the places where they overlap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergedText {
+    /// The text.
+    pub text: Vec<u8>,
+    /// The places, in order.
+    pub overlaps: Vec<Overlap>,
+    /// Every place of `ours` that the merge may have changed, and what is there now. In lines, in order.
+    pub regions: Vec<[Range<usize>; 2]>,
+}
+
+/// Lines that both sides changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overlap {
+    /// Where they are in the merged text.
+    pub lines: Range<usize>,
+    /// What `ours` has there.
+    pub ours: Vec<u8>,
+    /// What `theirs` has there.
+    pub theirs: Vec<u8>,
+}
+
 /// Takes the changes of both sides relative to `base`. Changes to the same lines conflict, and lines
 /// added at the same place, unless both sides have the same text there. Changes that only touch are
 /// both applied, unless repeated lines make it unclear which side changed which line.
@@ -33,18 +68,39 @@ pub enum TextMerge {
 /// for binary and large contents too. Swapping `ours` and `theirs` does not change the answer.
 #[must_use]
 pub fn merge_text(base: &[u8], ours: &[u8], theirs: &[u8]) -> TextMerge {
-    if ours == base || ours == theirs {
-        return TextMerge::Clean(theirs.to_vec());
+    match merge_lines(base, ours, theirs, Overlaps::Ours) {
+        Ok(merged) if merged.overlaps.is_empty() => TextMerge::Clean(merged.text),
+        Ok(_) => TextMerge::Conflict(SAME_LINES),
+        Err(reason) => TextMerge::Conflict(reason),
     }
-    if theirs == base {
-        return TextMerge::Clean(ours.to_vec());
+}
+
+/// Why a text with overlaps is no clean merge.
+pub(crate) const SAME_LINES: &str = "both changed the same lines";
+
+/// As [`merge_text`], with an answer also where sides overlap. An error says why there is none.
+pub fn merge_lines(
+    base: &[u8],
+    ours: &[u8],
+    theirs: &[u8],
+    overlaps: Overlaps,
+) -> Result<MergedText, &'static str> {
+    let whole =
+        |text: &[u8]| MergedText { text: text.to_vec(), overlaps: Vec::new(), regions: Vec::new() };
+    if ours == theirs || theirs == base {
+        return Ok(whole(ours));
     }
     let sides = [base, ours, theirs];
+    if ours == base {
+        let lines =
+            [ours, theirs].map(|text| 0..text.split_inclusive(|&byte| byte == b'\n').count());
+        return Ok(MergedText { regions: vec![lines], ..whole(theirs) });
+    }
     if sides.iter().any(|side| is_binary(side)) {
-        return TextMerge::Conflict("binary");
+        return Err("binary");
     }
     if sides.iter().any(|side| side.len() > MERGE_LIMIT) {
-        return TextMerge::Conflict("over 8 MiB");
+        return Err("over 8 MiB");
     }
 
     let mut numbers = HashMap::new();
@@ -53,12 +109,11 @@ pub fn merge_text(base: &[u8], ours: &[u8], theirs: &[u8]) -> TextMerge {
     let Some((our_hunks, their_hunks)) =
         diff(&ours).and_then(|hunks| Some((hunks, diff(&theirs)?)))
     else {
-        return TextMerge::Conflict("too many changes to compare");
+        return Err("too many changes to compare");
     };
     let ours = Side { text: &ours, hunks: &our_hunks };
     let theirs = Side { text: &theirs, hunks: &their_hunks };
-    weave(&base, &[ours, theirs])
-        .map_or(TextMerge::Conflict("both changed the same lines"), TextMerge::Clean)
+    weave(&base, &[ours, theirs], overlaps).ok_or(SAME_LINES)
 }
 
 fn is_binary(bytes: &[u8]) -> bool {
@@ -98,32 +153,98 @@ pub(super) struct Side<'a> {
     pub(super) hunks: &'a [Hunk],
 }
 
-/// The merged bytes, or nothing if the two sides conflict.
-fn weave(base: &Text, sides: &[Side; 2]) -> Option<Vec<u8>> {
-    let mut merged = Vec::new();
+/// The merged text, or nothing if lines would be glued together.
+fn weave(base: &Text, sides: &[Side; 2], overlaps: Overlaps) -> Option<MergedText> {
+    let mut merged = Woven::default();
+    let mut found = MergedText { text: Vec::new(), overlaps: Vec::new(), regions: Vec::new() };
     let mut copied = 0;
     let mut next = [0; 2];
     while let Some(region) = next_region(sides, next) {
         next = [region.hunks[0].end, region.hunks[1].end];
-        let replacements = match same_text(sides, &region) {
-            Some(text) => vec![Replacement { lines: region.lines, text }],
-            None => separate(base, sides, region.hunks)?,
-        };
-        for Replacement { lines, text } in replacements {
-            append(&mut merged, base.slice(copied..lines.start))?;
-            append(&mut merged, text)?;
-            copied = lines.end;
+        merged.append(base.slice(copied..region.lines.start))?;
+        copied = region.lines.end;
+        let [ours, theirs] =
+            [0, 1].map(|side| lines_of(&sides[side], &region, &region.hunks[side]));
+        let before = merged.lines;
+        match same_text(sides, &region) {
+            Some(text) => merged.append(text)?,
+            None => match separate(base, sides, region.hunks.clone()) {
+                Some(replacements) => {
+                    let mut at = region.lines.start;
+                    for Replacement { lines, text } in replacements {
+                        merged.append(base.slice(at..lines.start))?;
+                        merged.append(text)?;
+                        at = lines.end;
+                    }
+                    merged.append(base.slice(at..region.lines.end))?;
+                }
+                None => {
+                    let texts = [sides[0].text.slice(ours.clone()), sides[1].text.slice(theirs)];
+                    merged.append_overlap(texts, overlaps)?;
+                    let lines = before..merged.lines;
+                    let [ours, theirs] = texts.map(<[u8]>::to_vec);
+                    found.overlaps.push(Overlap { lines, ours, theirs });
+                }
+            },
         }
+        found.regions.push([ours, before..merged.lines]);
     }
-    append(&mut merged, base.slice(copied..base.lines.len()))?;
-    Some(merged)
+    merged.append(base.slice(copied..base.lines.len()))?;
+    Some(MergedText { text: merged.text, ..found })
 }
 
-/// Nothing if this would make one line of two. That happens where one side's last line has no
-/// newline and the other side added lines behind it.
-fn append(merged: &mut Vec<u8>, lines: &[u8]) -> Option<()> {
-    let glues = !lines.is_empty() && merged.last().is_some_and(|&byte| byte != b'\n');
-    (!glues).then(|| merged.extend_from_slice(lines))
+/// The text that is being merged.
+#[derive(Default)]
+struct Woven {
+    text: Vec<u8>,
+    lines: usize,
+}
+
+impl Woven {
+    /// Nothing if this would make one line of two. That happens where one side's last line has no
+    /// newline and the other side added lines behind it.
+    fn append(&mut self, lines: &[u8]) -> Option<()> {
+        let glues = !lines.is_empty() && self.text.last().is_some_and(|&byte| byte != b'\n');
+        (!glues).then(|| {
+            self.text.extend_from_slice(lines);
+            self.lines += lines.split_inclusive(|&byte| byte == b'\n').count();
+        })
+    }
+
+    fn append_overlap(&mut self, [ours, theirs]: [&[u8]; 2], overlaps: Overlaps) -> Option<()> {
+        let name = match overlaps {
+            Overlaps::Ours => return self.append(ours),
+            Overlaps::Theirs => return self.append(theirs),
+            Overlaps::Markers { theirs } => theirs,
+        };
+        let end = format!(">>>>>>> {name}\n");
+        for part in [&b"<<<<<<< now\n"[..], ours, b"=======\n", theirs, end.as_bytes()] {
+            self.append(part)?;
+            if !part.is_empty() && !part.ends_with(b"\n") {
+                self.text.push(b'\n');
+            }
+        }
+        Some(())
+    }
+}
+
+/// The lines of a side in a region.
+fn lines_of(side: &Side, region: &Region, hunks: &Range<usize>) -> Range<usize> {
+    // A side that is as the base here has been moved by its hunks above.
+    let moved = |hunk: Option<&Hunk>, line: usize| match hunk {
+        Some(hunk) => hunk.after.end + (line - hunk.before.end),
+        None => line,
+    };
+    match side.hunks[hunks.clone()].first() {
+        Some(first) => {
+            let start = first.after.start - (first.before.start - region.lines.start);
+            start..moved(side.hunks[..hunks.end].last(), region.lines.end)
+        }
+        None => {
+            let above = side.hunks[..hunks.start].last();
+            moved(above, region.lines.start)..moved(above, region.lines.end)
+        }
+    }
 }
 
 /// Lines of the base that were changed, and each side's hunks in them: a run of hunks of either side
@@ -152,11 +273,10 @@ fn next_region(sides: &[Side; 2], next: [usize; 2]) -> Option<Region> {
 fn same_text<'a>(sides: &[Side<'a>; 2], region: &Region) -> Option<&'a [u8]> {
     let mut same = None;
     for (side, here) in zip(sides, &region.hunks) {
-        let hunks = &side.hunks[here.clone()];
-        let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else { continue };
-        let lines = first.after.start - (first.before.start - region.lines.start)
-            ..last.after.end + (region.lines.end - last.before.end);
-        let text = side.text.slice(lines);
+        if here.is_empty() {
+            continue;
+        }
+        let text = side.text.slice(lines_of(side, region, here));
         if same.replace(text).is_some_and(|other| other != text) {
             return None;
         }
@@ -172,7 +292,7 @@ mod tests {
         TextMerge::Clean(text.as_ref().to_vec())
     }
 
-    const SAME_LINES: TextMerge = TextMerge::Conflict("both changed the same lines");
+    const SAME_LINES: TextMerge = TextMerge::Conflict(super::SAME_LINES);
 
     #[test]
     fn by_example() {

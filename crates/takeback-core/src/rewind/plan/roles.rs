@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use takeback_store::{
-    Author, Change, ChangeRun, Entry, Evidence, PathRuns, Seq, StoreError, WorkPath,
+    Author, Change, ChangeRun, Entry, Evidence, IN_PART, PathRuns, Seq, StoreError, WorkPath,
 };
 
 use super::{Aim, Sources};
@@ -78,6 +78,24 @@ pub(in crate::rewind) fn may_be_taken(
     Ok(false)
 }
 
+/// The sessions whose changes an aim takes back.
+fn scope_of(aim: &Aim) -> &RewindScope {
+    match aim {
+        Aim::Point { scope, .. } => scope,
+        Aim::WithoutChanges { chosen } => &chosen.scope,
+        Aim::Exact { .. } | Aim::Without { .. } | Aim::Incoming { .. } => &RewindScope::AllAgents,
+    }
+}
+
+/// Whether an aim takes back work like this.
+fn is_asked(run: &ChangeRun, aim: &Aim) -> bool {
+    match aim {
+        Aim::Point { scope, .. } => scope.includes(&run.author),
+        Aim::WithoutChanges { chosen } => chosen.includes(run.seqs[0], &run.author),
+        Aim::Exact { .. } | Aim::Without { .. } | Aim::Incoming { .. } => false,
+    }
+}
+
 fn roles_with(
     history: &PathRuns,
     blocks: &[Block],
@@ -91,10 +109,11 @@ fn roles_with(
         _ if effects.taken.contains(&run.seqs[0]) => Role::Take,
         _ if effects.returns.contains(&at) => Role::Neutral,
         (Author::Rewind { .. } | Author::Import, _) => Role::Neutral,
-        (author, Aim::Point { scope, .. }) if scope.includes(author) => {
+        (_, Aim::Incoming { .. }) => Role::Take,
+        (author, Aim::Point { .. } | Aim::WithoutChanges { .. }) if is_asked(run, aim) => {
             let is_sure = match policy {
                 AmbiguousPolicy::Take => true,
-                AmbiguousPolicy::TakeOwn if scope.includes_all(author) => true,
+                AmbiguousPolicy::TakeOwn if scope_of(aim).includes_all(author) => true,
                 AmbiguousPolicy::Leave | AmbiguousPolicy::TakeOwn => !is_in_doubt(run),
             };
             if is_sure { Role::Take } else { Role::Ambiguous }
@@ -151,10 +170,22 @@ impl Effects {
                     let changes = changes.into_iter().map(|change| (change.seq, change));
                     effects.in_effect_before.extend(changes);
                 }
+                // A rewind that left some lines left the work that is in them; a rewind that it took
+                // back is not in effect any more.
+                _ if first.cancels.first() == Some(&IN_PART) => {
+                    let of_rewind = |run: &&ChangeRun| {
+                        matches!(run.author, Author::Rewind { .. })
+                            && first.cancels.contains(&run.seqs[0])
+                    };
+                    let rewinds = history.runs.iter().filter(of_rewind);
+                    effects.dead.extend(rewinds.map(|run| run.seqs[0]));
+                }
                 _ => effects.dead.extend(&first.cancels),
             }
             // A block that is taken back itself restores nothing.
-            if !block.back_over.is_empty() && !effects.taken.contains(&last.seqs[0]) {
+            let is_taken = effects.taken.contains(&last.seqs[0])
+                || matches!(aim, Aim::WithoutChanges { .. }) && is_asked(last, aim);
+            if !block.back_over.is_empty() && !is_taken {
                 let between = &history.runs[block.back_over.clone()];
                 effects.dead.extend(between.iter().flat_map(|run| &run.seqs));
                 effects.returns.extend(block.own.clone());

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use takeback_store::{PointId, RewindId, WorkPath};
 
-use super::{Note, PathEvidence, Problem, Receipt, StateReceipt};
+use super::{FileConflicts, Note, PathEvidence, Problem, Receipt, StateReceipt};
 use crate::rewind::plan::first_seen::FirstSighting;
 
 impl Receipt {
@@ -50,6 +50,8 @@ struct WireReceipt<'a> {
     kept_files: Cow<'a, [Note]>,
     first_seen: Vec<WireSighting>,
     conflicts: Cow<'a, [Note]>,
+    #[serde(skip_serializing_if = "<[FileConflicts]>::is_empty")]
+    conflict_lines: Cow<'a, [FileConflicts]>,
     ambiguous: Cow<'a, [Note]>,
     not_captured: Cow<'a, [Note]>,
     evidence: Cow<'a, [PathEvidence]>,
@@ -87,6 +89,7 @@ impl Serialize for Receipt {
             kept_files: Cow::from(&self.kept_files),
             first_seen: self.first_seen.iter().map(sighting).collect(),
             conflicts: Cow::from(&self.conflicts),
+            conflict_lines: Cow::from(&self.conflict_lines),
             ambiguous: Cow::from(&self.ambiguous),
             not_captured: Cow::from(&self.not_captured),
             evidence: Cow::from(&self.evidence),
@@ -126,6 +129,7 @@ impl<'de> Deserialize<'de> for Receipt {
             kept_files: wire.kept_files.into_owned(),
             first_seen: wire.first_seen.into_iter().map(sighting).collect(),
             conflicts: wire.conflicts.into_owned(),
+            conflict_lines: wire.conflict_lines.into_owned(),
             ambiguous: wire.ambiguous.into_owned(),
             not_captured: wire.not_captured.into_owned(),
             evidence: wire.evidence.into_owned(),
@@ -188,6 +192,7 @@ mod tests {
     use takeback_store::state::{BranchName, ExecutionId};
 
     use super::*;
+    use crate::rewind::conflict::{LineConflict, LineText};
 
     fn path(bytes: impl AsRef<[u8]>) -> WorkPath {
         WorkPath::new(bytes.as_ref()).expect("a plain path")
@@ -215,6 +220,15 @@ mod tests {
                 FirstSighting { path: path("file"), folder: false, names: 1 },
             ],
             conflicts: vec![note(b"c")],
+            conflict_lines: vec![FileConflicts {
+                path: path(b"c-\xff"),
+                lines: vec![LineConflict {
+                    line: 3,
+                    count: 1,
+                    mine: LineText(b"mine\n".to_vec()),
+                    before: LineText(b"\xff\n".to_vec()),
+                }],
+            }],
             ambiguous: vec![note(b"u")],
             not_captured: vec![note(b"n")],
             evidence: vec![PathEvidence { path: path(b"a-\xff"), evidence: Evidence::AfterEdit }],

@@ -33,6 +33,14 @@ impl Oracle {
                     earlier_state.extend(self.effective(cancels, *at));
                 }
                 _ if self.is_aimed_at(number, aim) => {}
+                // What is partly there still counts; a rewind that is partly undone does not.
+                _ if cancels.first() == Some(&IN_PART) => {
+                    let is_rewind = |number: &&usize| {
+                        **number != IN_PART
+                            && matches!(self.change(**number).author, ModelAuthor::Rewind(_))
+                    };
+                    without_effect.extend(cancels.iter().filter(is_rewind));
+                }
                 _ => without_effect.extend(cancels),
             }
             let back_to = self.goes_back_to(&blocks, place);
@@ -141,7 +149,8 @@ impl Oracle {
 
     /// Of the changes that a rewind took back, those up to a moment that had an effect then.
     pub(super) fn effective(&self, cancelled: &[usize], at: usize) -> Vec<usize> {
-        let mut earlier: Vec<usize> = cancelled.iter().copied().filter(|one| *one <= at).collect();
+        let mut earlier: Vec<usize> =
+            cancelled.iter().copied().filter(|one| *one != IN_PART && *one <= at).collect();
         earlier.sort_unstable();
         let mut taken_back: BTreeSet<usize> = BTreeSet::new();
         let mut effective = Vec::new();
@@ -187,6 +196,9 @@ impl Oracle {
 
     /// Whether a change is by the chosen sessions, or cancels such a change, directly or not.
     pub(super) fn is_about(&self, number: usize, scope: &Scope) -> bool {
+        if number == IN_PART {
+            return false;
+        }
         let change = self.change(number);
         is_chosen(scope, &change.author)
             || change.cancels.iter().any(|number| self.is_about(*number, scope))

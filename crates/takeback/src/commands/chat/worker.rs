@@ -15,7 +15,7 @@ use takeback_agents::{ChatAgent, last_memory};
 use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target, preview, rewind};
 use takeback_core::{checkpoint, find_point};
 use takeback_store::state::Category;
-use takeback_store::{PointId, PointQuery, RewindId, RewindKind, Seq, SessionId};
+use takeback_store::{PointId, PointQuery, RewindId, Seq, SessionId};
 use takeback_tui::{
     DiffLine, ExecutionRow, FileAnswer, FileQuestion, OperationRow, PointRow, Preview, RowId,
     ToolEnd,
@@ -383,10 +383,7 @@ impl Worker {
         }
         loop {
             let preview = preview(workspace, &request)?;
-            let reversed = match preview.kind {
-                RewindKind::Undo { of } | RewindKind::Redo { of } => Some(of),
-                RewindKind::Rewind { .. } => None,
-            };
+            let reversed = preview.kind.operation();
             if !reversed.is_some_and(|id| rewinds.contains(&id)) {
                 let why = "another process has rewound this folder since";
                 return Err(CommandError::new(Kind::Error, why)

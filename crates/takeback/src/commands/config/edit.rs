@@ -1,17 +1,16 @@
 //! `config edit` and `config path`: a settings file as a whole.
 
-use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
 
 use super::settings_file;
 use crate::answers;
 use crate::args::{Options, ScopeName};
 use crate::ask;
+use crate::editor::run_editor;
 use crate::error::{CommandError, Kind};
 use crate::foreign_file::ForeignFile;
-use crate::place::{self, environment, tilde_path};
+use crate::place::{self, tilde_path};
 use crate::screen::{Screen, WARNING, is_interactive, plain};
 use crate::settings::problems_of;
 
@@ -81,25 +80,4 @@ pub(super) fn edit(
 
 fn answer(path: &Path) -> answers::ConfigFileAnswer {
     answers::ConfigFileAnswer { file: answers::place(path), exists: path.exists() }
-}
-
-/// Runs the user's editor through a shell, as git does: it may have arguments.
-fn run_editor(path: &Path) -> Result<(), CommandError> {
-    let editor = environment("VISUAL").or_else(|| environment("EDITOR"));
-    let editor = editor.unwrap_or_else(|| OsString::from("vi"));
-    let name = plain(&editor.to_string_lossy());
-    let mut script = editor.clone();
-    script.push(r#" "$@""#);
-    let status = Command::new("sh").arg("-c").arg(script).arg(editor).arg(path).status();
-    let why = match status {
-        Ok(status) if status.success() => return Ok(()),
-        Ok(status) => status.to_string(),
-        Err(error) => io_text(&error),
-    };
-    Err(CommandError::new(Kind::Error, format!("the editor {name} failed: {why}"))
-        .hint("Nothing was changed. VISUAL or EDITOR name the editor."))
-}
-
-fn io_text(error: &io::Error) -> String {
-    error.to_string()
 }

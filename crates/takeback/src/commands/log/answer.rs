@@ -79,6 +79,10 @@ fn operation(store: &dyn Store, row: &OperationRow) -> Result<answers::Point, Co
         RewindKind::Rewind { point } => (answers::PointKind::Rewind, answers::Id::new(point)),
         RewindKind::Undo { of } => (answers::PointKind::Undo, answers::Id::new(of)),
         RewindKind::Redo { of } => (answers::PointKind::Redo, answers::Id::new(of)),
+        RewindKind::Revert { point } => (answers::PointKind::Revert, answers::Id::new(point)),
+        RewindKind::Restore { point } => (answers::PointKind::Restore, answers::Id::new(point)),
+        RewindKind::Adopt { point } => (answers::PointKind::Adopt, answers::Id::new(point)),
+        RewindKind::Resolve { of } => (answers::PointKind::Resolve, answers::Id::new(of)),
     };
     Ok(answers::Point {
         id: answers::Id::new(operation.id),

@@ -7,6 +7,7 @@ use anstyle::Style;
 use takeback_core::Workspace;
 use takeback_core::exchange::original_name;
 use takeback_core::history::{Count, Lines, LogRow, OperationRow, PointRow, TakenBack, Tally};
+use takeback_core::rewind::title_of;
 use takeback_store::{
     Entry, Point, PointId, PointKind, PointQuery, RewindHeader, RewindKind, Store, StoreError,
 };
@@ -125,9 +126,30 @@ pub(crate) fn operation_title(
             let what = found.map_or_else(|| "a dropped point".to_owned(), |point| title(&point));
             format!("rewind to {} {what}", short(point))
         }
-        RewindKind::Undo { of } => format!("undo of rewind {}", short(of)),
+        RewindKind::Undo { of } => {
+            let what = store.rewind_headers()?.into_iter().find(|other| other.id == of);
+            let what = what.map_or("rewind", |other| kind_name(other.kind));
+            format!("undo of {what} {}", short(of))
+        }
         RewindKind::Redo { of } => format!("redo: undo {} taken back", short(of)),
+        kind => {
+            let safety_point = store.find_points(PointQuery::Id(operation.safety_point))?.pop();
+            let title = safety_point.as_ref().and_then(title_of);
+            title.map_or_else(|| kind_name(kind).to_owned(), plain)
+        }
     })
+}
+
+fn kind_name(kind: RewindKind) -> &'static str {
+    match kind {
+        RewindKind::Rewind { .. } => "rewind",
+        RewindKind::Undo { .. } => "undo",
+        RewindKind::Redo { .. } => "redo",
+        RewindKind::Revert { .. } => "revert",
+        RewindKind::Restore { .. } => "restore",
+        RewindKind::Adopt { .. } => "adopt",
+        RewindKind::Resolve { .. } => "resolve",
+    }
 }
 
 fn point_changes(

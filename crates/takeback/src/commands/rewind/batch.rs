@@ -29,7 +29,9 @@ pub(crate) fn run_unattended(
             let receipt = receipt_of(&shown, is_there);
             let code = receipt::exit_code(&receipt, tense_of(&shown));
             let follow_up = before_rewind(workspace, &shown)?;
-            return Ok((answer_with(&receipt, &shown.windows, follow_up), code));
+            let answer = answer_with(&receipt, &shown.windows, follow_up);
+            let covers = answers::coverage(&shown.coverage);
+            return Ok((answers::Receipt { covers, ..answer }, code));
         }
     }
     let done = rewind::rewind(workspace, &request, None)?;
@@ -50,6 +52,7 @@ pub(crate) fn preview_marked(
     let shown = preview(workspace, request)?;
     let follow_up = before_rewind(workspace, &shown)?;
     let receipt = answer_with(&receipt_of(&shown, false), &shown.windows, follow_up);
+    let receipt = answers::Receipt { covers: answers::coverage(&shown.coverage), ..receipt };
     Ok(answers::PreviewAnswer { receipt, mark: mark_of(&shown)? })
 }
 

@@ -1,11 +1,12 @@
 //! `point:*`: points by any of their names.
 
+use clap::ValueEnum as _;
 use takeback_core::history;
 use takeback_ipc::{Fault, NamedParams, Outcome, Outlet};
 
 use super::checkpoints::apply_args;
 use super::client::{Client, result};
-use crate::args::{Ambiguous, ApplyArgs, LogArgs, RewindArgs};
+use crate::args::{Ambiguous, ApplyArgs, Conflicts, LogArgs, RewindArgs};
 use crate::commands::cleanup::enforce_point_cap;
 use crate::commands::{log, rewind, show};
 use crate::error::CommandError;
@@ -75,6 +76,7 @@ pub(super) fn rewind_to(
         session: params.or_default("sessions")?,
         all_agents: params.or_default("allAgents")?,
         ambiguous: ambiguous(params)?.unwrap_or(Ambiguous::Leave),
+        conflicts: conflicts(params)?,
         take: params.or_default("take")?,
         mine: params.or_default("mine")?,
         doing,
@@ -104,6 +106,15 @@ pub(super) fn rewind_to(
         (RewindMode::Rewind, _) => {
             result(&rewind::run_unattended(workspace, &at.options, request, &args.doing)?.0)
         }
+    }
+}
+
+pub(super) fn conflicts(params: &NamedParams) -> Result<Conflicts, Fault> {
+    match params.optional::<String>("conflicts")? {
+        None => Ok(Conflicts::Keep),
+        Some(policy) => Conflicts::from_str(&policy, true).map_err(|_unknown| {
+            Fault::invalid_params("the parameter conflicts is keep, file, take or markers")
+        }),
     }
 }
 
