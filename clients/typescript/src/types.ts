@@ -41,6 +41,8 @@ export interface BisectAnswer {
   prompt: string | null;
   /** Who made the step. */
   author: Author;
+  /** How an agent is known to be its author, or possibly its author. */
+  evidence: Evidence | null;
   /** The command, of a shell call. */
   command: string | null;
   /** The last point at which the command was good. */

@@ -201,6 +201,8 @@ pub struct BisectAnswer {
     pub prompt: Option<String>,
     /// Who made the step.
     pub author: Author,
+    /// How an agent is known to be its author, or possibly its author.
+    pub evidence: Option<Evidence>,
     /// The command, of a shell call.
     pub command: Option<String>,
     /// The last point at which the command was good.

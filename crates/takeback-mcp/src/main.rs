@@ -9,16 +9,17 @@ use std::sync::Arc;
 
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
-use takeback_mcp::{Backend, BackendOptions, Log, Server};
+use takeback_mcp::{Backend, BackendOptions, Commands, Log, Server};
 
 const HELP: &str = "\
 Takeback as an MCP server, on standard input and output. Usually started as `takeback mcp`.
 
-Usage: takeback-mcp [-C DIR] [--home DIR] [-v]
+Usage: takeback-mcp [-C DIR] [--home DIR] [--allow-bisect] [-v]
 
-  -C DIR      Work in this folder instead of the current one
-  --home DIR  Where Takeback keeps its data
-  -v          Log calls to standard error
+  -C DIR          Work in this folder instead of the current one
+  --home DIR      Where Takeback keeps its data
+  --allow-bisect  Offer the tool bisect, with which the model runs commands of its choice
+  -v              Log calls to standard error
 
 TAKEBACK_PROGRAM names the `takeback` to run [default: next to this program, then on PATH].
 ";
@@ -26,6 +27,7 @@ TAKEBACK_PROGRAM names the `takeback` to run [default: next to this program, the
 struct Arguments {
     /// For the `takeback` that is started.
     passed_on: Vec<OsString>,
+    commands: Commands,
     verbose: bool,
 }
 
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let done = runtime.block_on(serve(Arc::new(Backend::new(options, log))));
+    let done = runtime.block_on(serve(Arc::new(Backend::new(options, log)), arguments.commands));
     // Do not wait for a call that is still running in the child.
     runtime.shutdown_background();
     match done {
@@ -70,8 +72,8 @@ fn main() -> ExitCode {
 }
 
 /// Serves until the client closes standard input.
-async fn serve(backend: Arc<Backend>) -> Result<(), String> {
-    let server = Server::new(Arc::clone(&backend));
+async fn serve(backend: Arc<Backend>, commands: Commands) -> Result<(), String> {
+    let server = Server::new(Arc::clone(&backend), commands);
     let done = match server.serve(rmcp::transport::stdio()).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
         // The client closed its end without a message: no error.
@@ -83,7 +85,8 @@ async fn serve(backend: Arc<Backend>) -> Result<(), String> {
 }
 
 fn read(mut words: impl Iterator<Item = OsString>) -> Result<Action, String> {
-    let mut arguments = Arguments { passed_on: Vec::new(), verbose: false };
+    let mut arguments =
+        Arguments { passed_on: Vec::new(), commands: Commands::Refused, verbose: false };
     while let Some(word) = words.next() {
         match word.to_str() {
             Some("-C" | "--home") => {
@@ -92,6 +95,7 @@ fn read(mut words: impl Iterator<Item = OsString>) -> Result<Action, String> {
                 };
                 arguments.passed_on.extend([word, value]);
             }
+            Some("--allow-bisect") => arguments.commands = Commands::Allowed,
             Some("-v" | "--verbose") => arguments.verbose = true,
             Some("-h" | "--help") => return Ok(Action::Print(HELP.to_owned())),
             Some("-V" | "--version") => {

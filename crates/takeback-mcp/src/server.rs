@@ -29,7 +29,17 @@ use crate::{inputs, tools};
 /// The MCP server.
 pub struct Server {
     backend: Arc<Backend>,
+    commands: Commands,
     questions: Questions,
+}
+
+/// Whether the model may run commands, by the tool `bisect`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commands {
+    /// The tool is offered.
+    Allowed,
+    /// There is no such tool.
+    Refused,
 }
 
 /// Why a tool failed. The model reads it and can often react to it.
@@ -75,11 +85,14 @@ impl Reply {
 /// How often a question is asked again because the files changed before the answer.
 const ROUNDS: usize = 3;
 
+const NO_BISECT: &str = "bisect runs a command, and this server may not. The user can run \
+    `takeback bisect -- COMMAND` themselves, or start the server with `takeback mcp --allow-bisect`";
+
 impl Server {
     /// A server that calls `takeback` through `backend`.
     #[must_use]
-    pub fn new(backend: Arc<Backend>) -> Self {
-        Self { backend, questions: Questions::default() }
+    pub fn new(backend: Arc<Backend>, commands: Commands) -> Self {
+        Self { backend, commands, questions: Questions::default() }
     }
 
     async fn read<T: DeserializeOwned>(&self, method: &str, params: Value) -> Result<T, CallError> {
@@ -274,6 +287,7 @@ impl Server {
             tools::HISTORY => self.history(arguments(request)?).await?,
             tools::STATS => self.stats(arguments(request)?).await?,
             tools::CAT => self.cat(arguments(request)?).await?,
+            tools::BISECT => self.bisect(arguments(request)?).await?,
             tools::REWIND => return self.rewind(&arguments(request)?, request, context).await,
             other => unreachable!("{other} was looked for among the tools"),
         };
@@ -294,7 +308,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all()))
+        Ok(ListToolsResult::with_all_items(tools::offered(self.commands)))
     }
 
     async fn call_tool(
@@ -302,8 +316,11 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if !tools::all().iter().any(|tool| tool.name == request.name) {
-            let sentences = format!("there is no tool {}", text::one_line(&request.name, 80));
+        if !tools::offered(self.commands).iter().any(|tool| tool.name == request.name) {
+            let sentences = match request.name.as_ref() {
+                tools::BISECT => NO_BISECT.to_owned(),
+                name => format!("there is no tool {}", text::one_line(name, 80)),
+            };
             return Err(ErrorData::invalid_params(sentences, None));
         }
         Ok(self.call(&request, &context).await.unwrap_or_else(|error| failed(&error).into()))

@@ -9,9 +9,7 @@ use takeback_answers::{
     Author, ByAuthor, Call, ChangeCount, Evidence, Note, Point, PointKind, Receipt, TakenBack,
 };
 
-use crate::outputs::{
-    ChangeKind, ChangeSummary, FileLines, OmittedCounts, PointDetails, RewindReceipt,
-};
+use crate::outputs::{ChangeKind, FileLines, OmittedCounts, PointDetails, RewindReceipt};
 
 /// Rows of a list; the rest is only counted.
 const MOST: usize = 50;
@@ -118,7 +116,11 @@ pub(crate) fn point_details(details: &PointDetails) -> String {
             ChangeKind::Deleted => "deleted",
             ChangeKind::FirstSeen => "first seen",
         };
-        format!("{kind} {} by {}", path(&change.path.file_path), author(change))
+        format!(
+            "{kind} {} by {}",
+            path(&change.path.file_path),
+            author(&change.author, change.evidence)
+        )
     });
     let all = details.changes.len() + left_out(&details.left_out, "changes");
     push_rows(&mut text, rows, all);
@@ -132,10 +134,10 @@ fn call(call: &Call) -> String {
     format!("{}{command}  {}", one_line(&call.tool, 40), count(call.files, "file"))
 }
 
-fn author(change: &ChangeSummary) -> String {
-    match &change.author {
+fn author(author: &Author, evidence: Option<Evidence>) -> String {
+    match author {
         Author::Agent { session, tool, .. } => {
-            let how = match change.evidence {
+            let how = match evidence {
                 Some(Evidence::Named) => "with",
                 Some(Evidence::AfterEdit) => "right after",
                 Some(Evidence::OpenWindow) => "or the user, after the start of",

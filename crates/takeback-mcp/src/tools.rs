@@ -6,6 +6,7 @@ use takeback_answers::CheckpointAnswer;
 
 use crate::inputs::questions;
 use crate::schema::{input, output};
+use crate::server::Commands;
 use crate::{inputs, outputs};
 
 pub(crate) const LIST_POINTS: &str = "list_points";
@@ -16,6 +17,7 @@ pub(crate) const WHY: &str = "why";
 pub(crate) const HISTORY: &str = "history";
 pub(crate) const STATS: &str = "stats";
 pub(crate) const CAT: &str = "cat";
+pub(crate) const BISECT: &str = "bisect";
 pub(crate) const PREVIEW_REWIND: &str = "preview_rewind";
 pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(crate) const REWIND: &str = "rewind";
@@ -28,7 +30,30 @@ pub(crate) const INSTRUCTIONS: &str = "Takeback records every change in this wor
     the point before it, `preview_rewind` to see what would happen, then `rewind`. The user's changes are \
     kept. The user is asked before a rewind, and can undo it with `takeback undo`.";
 
-pub(crate) fn all() -> Vec<Tool> {
+/// The tools that a server offers.
+pub(crate) fn offered(commands: Commands) -> Vec<Tool> {
+    let mut tools = always();
+    if commands == Commands::Allowed {
+        tools.push(bisect());
+    }
+    tools
+}
+
+fn bisect() -> Tool {
+    let annotations = ToolAnnotations::new().read_only(false).destructive(true).idempotent(false);
+    tool::<questions::Bisect, outputs::questions::Bisect>(
+        BISECT,
+        "Find what broke a command",
+        "Run a command again and again on the files as they were at different points, and say after which \
+         prompt and tool call it begins to fail. It needs a command that succeeds at an older point and fails \
+         now, such as one test. It runs in a scratch copy of the recorded files, without build output and .git; \
+         nothing in the workspace is changed. This can take long: choose a command that is quick and ends.",
+        // The command may do anything.
+        annotations.open_world(true),
+    )
+}
+
+fn always() -> Vec<Tool> {
     vec![
         tool::<inputs::ListPoints, outputs::Points>(
             LIST_POINTS,
@@ -100,7 +125,11 @@ pub(crate) fn all() -> Vec<Tool> {
             "Make a checkpoint",
             "Make a point of the files as they are now, with an optional label. Call it before a risky or \
              large change, or when something works. Nothing in the workspace is changed.",
-            ToolAnnotations::new().read_only(false).destructive(false).idempotent(false),
+            ToolAnnotations::new()
+                .read_only(false)
+                .destructive(false)
+                .idempotent(false)
+                .open_world(false),
         ),
         tool::<inputs::Rewind, outputs::Rewind>(
             REWIND,
@@ -109,13 +138,17 @@ pub(crate) fn all() -> Vec<Tool> {
              kept, unless `exact` is set. The user is asked first and sees the preview; if they decline, \
              nothing is done; do not try again unless they ask for it. Only files of this workspace change; \
              the conversation does not.",
-            ToolAnnotations::new().read_only(false).destructive(true).idempotent(true),
+            ToolAnnotations::new()
+                .read_only(false)
+                .destructive(true)
+                .idempotent(true)
+                .open_world(false),
         ),
     ]
 }
 
 fn read_only() -> ToolAnnotations {
-    ToolAnnotations::new().read_only(true)
+    ToolAnnotations::new().read_only(true).open_world(false)
 }
 
 fn tool<Input: JsonSchema, Output: JsonSchema>(
@@ -127,5 +160,5 @@ fn tool<Input: JsonSchema, Output: JsonSchema>(
     Tool::new(name, description, input::<Input>())
         .with_title(title)
         .with_raw_output_schema(output::<Output>())
-        .with_annotations(annotations.open_world(false))
+        .with_annotations(annotations)
 }

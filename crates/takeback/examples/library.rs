@@ -17,7 +17,7 @@ use takeback::core::execution::{history, retry_from_step};
 use takeback::core::history::{LineAuthor, LogQuery, LogRow};
 use takeback::store::state::{Category, DocumentKey, ExecutionId, StepIndex, Values};
 use takeback::store::{JsonStates, States as _, Timestamp};
-use takeback::{DiffEnd, DiffQuery, StatsQuery, Step, Takeback, Tool};
+use takeback::{BisectQuery, DiffEnd, DiffQuery, StatsQuery, Step, Takeback, Tool};
 
 type Example = fn(&Path) -> Result<(), Box<dyn Error>>;
 
@@ -77,6 +77,10 @@ fn questions(folder: &Path) -> Result<(), Box<dyn Error>> {
 
     // A file as it was
     assert_eq!(takeback.cat(turn.point(), "cart.rs")?, b"let total = sum;\n");
+
+    // What made a command fail
+    let found = takeback.bisect(&BisectQuery::of(["grep", "-q", "= sum;", "cart.rs"]))?;
+    assert_eq!(found.call.as_ref().ok_or("a call")?.id.0, "call-1");
     Ok(())
 }
 

@@ -18,7 +18,7 @@ mod checkpoint;
 mod log;
 mod show;
 pub(crate) mod diff;
-mod bisect;
+pub(crate) mod bisect;
 pub(crate) mod blame;
 mod why;
 pub(crate) mod history;

@@ -62,6 +62,7 @@ pub use takeback_agents as agents;
 pub use takeback_core as core;
 pub use takeback_store as store;
 
+pub use crate::commands::bisect::{BisectQuery, BisectResult, BisectStep};
 pub use crate::questions::{DiffEnd, DiffQuery, QuestionError, StatsQuery};
 pub use crate::takeback::{OpenError, Rewind, Step, Takeback};
 pub use crate::turn::{OpenCall, RecordingGap, Tool, Turn};

@@ -1,6 +1,6 @@
 //! The questions of [`Takeback`]: the log, who wrote a line and why, the history of a file, how much each
-//! author wrote, and what differs between points. Each looks at the tree first, so what was just saved is
-//! answered too.
+//! author wrote, what differs between points, and what made a command fail. Each looks at the tree first, so
+//! what was just saved is answered too.
 
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use takeback_core::history::{
 use takeback_core::{Workspace, git_state, look_around};
 use takeback_store::{Point, PointId, PointQuery, Timestamp, WorkPath};
 
+use crate::commands::bisect::{self, BisectQuery, BisectResult};
 use crate::commands::{blame, cat, diff, history::rows_of, stats};
 use crate::error::{CommandError, Kind};
 use crate::takeback::Takeback;
@@ -144,6 +145,15 @@ impl Takeback {
             let point = point_of(workspace, point)?;
             cat::contents_at(workspace, &point, &work_path(workspace, path.as_ref())?)
         })
+    }
+
+    /// The prompt and the tool call after which a command fails.
+    ///
+    /// The command runs about log2 times, with the user's rights, in a scratch copy of the recorded files and
+    /// never in the workspace. What it prints is dropped. This waits until the command has ended each time,
+    /// and calls from other threads wait, too.
+    pub fn bisect(&self, query: &BisectQuery) -> Result<BisectResult, QuestionError> {
+        Ok(self.with_workspace(|workspace| bisect::run(workspace, query))?)
     }
 
     fn ask<R>(

@@ -1,7 +1,7 @@
 //! The inputs of the questions about files over time. A model reads the comments on the fields.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The most rows of a file's history at once.
 const ROWS_MOST: usize = 200;
@@ -69,4 +69,23 @@ pub(crate) struct Cat {
     /// Only these lines: `12` or `10-40`.
     #[serde(default)]
     pub(crate) lines: Option<String>,
+}
+
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Bisect {
+    /// The program and its arguments: `["cargo", "test", "one_test"]`, or `["sh", "-c", "..."]` for shell
+    /// syntax. Exit code 0 is good, 125 means that it cannot be tested, any other is bad.
+    #[schemars(length(min = 1))]
+    command: Vec<String>,
+    /// A point at which the command succeeds. Without it: the oldest point.
+    #[serde(default)]
+    good: Option<String>,
+    /// A point at which it fails. Without it: the files as they are now.
+    #[serde(default)]
+    bad: Option<String>,
+    /// Paths to copy into the scratch folder first, relative to the workspace: those that are not recorded
+    /// and that the command needs, such as `node_modules`.
+    #[serde(default)]
+    with: Vec<String>,
 }

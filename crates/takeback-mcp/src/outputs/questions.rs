@@ -4,7 +4,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use takeback_answers::{
-    BlameAnswer, BlamedLine, CatAnswer, FileRow, HistoryAnswer, StatsAnswer, WhyAnswer,
+    BisectAnswer, BlameAnswer, BlamedLine, CatAnswer, FileRow, HistoryAnswer, StatsAnswer,
+    WhyAnswer,
 };
 
 use super::{MOST, OmittedCounts, cut};
@@ -62,6 +63,26 @@ pub(crate) struct Contents {
     pub(crate) text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Bisect {
+    #[serde(flatten)]
+    pub(crate) answer: BisectAnswer,
+    #[serde(skip_serializing_if = "OmittedCounts::is_empty")]
+    pub(crate) left_out: OmittedCounts,
+}
+
+impl From<BisectAnswer> for Bisect {
+    fn from(mut answer: BisectAnswer) -> Self {
+        let mut left_out = OmittedCounts::new();
+        cut(&mut left_out, "files", &mut answer.files);
+        if let Some(command) = &mut answer.command {
+            shorten(command, PROMPT);
+        }
+        Self { answer, left_out }
+    }
 }
 
 impl From<BlameAnswer> for Blame {

@@ -1,11 +1,14 @@
-//! The tools that answer questions about files over time. They read only.
+//! The tools that answer questions about files over time. All but `bisect` read only.
 
 use serde_json::json;
-use takeback_answers::{BlameAnswer, CatAnswer, HistoryAnswer, StatsAnswer, WhyAnswer};
+use takeback_answers::{
+    BisectAnswer, BlameAnswer, CatAnswer, HistoryAnswer, StatsAnswer, WhyAnswer,
+};
 
 use super::{Reply, Server, ToolError};
+use crate::backend::CallKind;
 use crate::inputs::questions as inputs;
-use crate::outputs::questions::{Blame, Contents, History, MOST_BYTES, Stats, Why};
+use crate::outputs::questions::{Bisect, Blame, Contents, History, MOST_BYTES, Stats, Why};
 use crate::text::questions as text;
 
 impl Server {
@@ -43,5 +46,11 @@ impl Server {
         let params = json!({"file": file, "lines": lines, "maxBytes": MOST_BYTES});
         let contents = Contents::from(self.read::<CatAnswer>("history:cat", params).await?);
         Ok(Reply::new(text::contents(&contents), &contents))
+    }
+
+    pub(super) async fn bisect(&self, input: inputs::Bisect) -> Result<Reply, ToolError> {
+        let found = self.backend.call(CallKind::Change, "history:bisect", json!(input));
+        let found: Bisect = found.await.map(|answer: BisectAnswer| answer.into())?;
+        Ok(Reply::new(text::bisect(&found), &found))
     }
 }

@@ -7,8 +7,10 @@ use takeback_answers::{
     SessionStats, WhyAnswer,
 };
 
-use super::{author_counts, count, left_out, one_line, path, push_rows, quoted, taken_back};
-use crate::outputs::questions::{Blame, Contents, History, Stats, Why};
+use super::{
+    author, author_counts, count, left_out, one_line, path, push_rows, quoted, taken_back,
+};
+use crate::outputs::questions::{Bisect, Blame, Contents, History, Stats, Why};
 
 /// Neighbouring lines with the same writer, under one heading.
 pub(crate) fn blame(file: &str, blame: &Blame) -> String {
@@ -140,6 +142,45 @@ pub(crate) fn contents(contents: &Contents) -> String {
     if let Some(note) = &contents.note {
         let gap = if text.is_empty() { "" } else { "\n\n" };
         text = format!("{}{gap}({note})\n", text.trim_end_matches('\n'));
+    }
+    text
+}
+
+pub(crate) fn bisect(found: &Bisect) -> String {
+    let answer = &found.answer;
+    let runs = format!("({}, {} skipped)", count(answer.runs, "run"), answer.skipped);
+    let mut text = match answer.candidates {
+        1 => format!("The first failure came with this step {runs}:\n"),
+        steps => format!(
+            "The first failure came with one of {steps} steps {runs}: the others could not be tested. The \
+             newest:\n"
+        ),
+    };
+    push(&mut text, format_args!("By {}", author(&answer.author, answer.evidence)));
+    if let Some(point) = &answer.turn {
+        let prompt = answer.prompt.as_deref().unwrap_or_default();
+        push(&mut text, format_args!("Prompt: point {point} {}", quoted(prompt, 120)));
+    }
+    if let Some(command) = &answer.command {
+        push(&mut text, format_args!("Command: {}", quoted(command, 4_000)));
+    }
+    text.push_str("Files:\n");
+    let files = answer.files.iter().map(|file| path(&file.file_path));
+    push_rows(&mut text, files, answer.files.len() + left_out(&found.left_out, "files"));
+    match (&answer.turn, &answer.good) {
+        (Some(point), _) => {
+            push(
+                &mut text,
+                format_args!("`diff` from \"{point}!\" shows what the prompt changed."),
+            );
+        }
+        (None, Some(point)) => {
+            push(
+                &mut text,
+                format_args!("`diff` from \"{point}\" shows what changed since it was good."),
+            );
+        }
+        (None, None) => {}
     }
     text
 }

@@ -177,9 +177,21 @@ impl User {
     }
 
     pub(crate) fn connect_with(&self, program: &Path) -> Client {
+        self.connect_as(program, &[])
+    }
+
+    fn connect_as(&self, program: &Path, args: &[&str]) -> Client {
         let mut command = self.command(Path::new(env!("CARGO_BIN_EXE_takeback-mcp")));
+        command.args(args);
         command.env("TAKEBACK_PROGRAM", program).env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
         Client::start(command)
+    }
+
+    /// A client of a server that was started with these arguments.
+    pub(crate) fn initialized_with(&self, args: &[&str]) -> Client {
+        let mut client = self.connect_as(takeback(), args);
+        client.initialize(&json!({}));
+        client
     }
 
     /// A client of the `initialize` era that can ask its user in these ways.

@@ -47,6 +47,47 @@ fn tools_are_announced_with_what_they_do() {
 }
 
 #[test]
+fn commands_are_run_only_by_a_server_that_was_allowed_to() {
+    let user = User::with_work();
+    let test = json!({"command": ["sh", "-c", "echo ran >> ../ran; ! grep -q TWO a.txt"]});
+    let mut client = user.initialized(&json!({"elicitation": {}}));
+    let refused = client.request("tools/call", json!({"name": "bisect", "arguments": test}));
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let why = refused["error"]["message"].as_str().expect("a message");
+    assert!(why.contains("`takeback mcp --allow-bisect`"), "{why}");
+
+    let mut client = user.initialized_with(&["--allow-bisect"]);
+    let listed = client.request("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().expect("a list");
+    let tool = tools.last().expect("a tool");
+    assert_eq!(tool["name"], "bisect");
+    let hints = json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false,
+        "openWorldHint": true});
+    assert_eq!(tool["annotations"], hints);
+    let is_closed = |tool: &Value| tool["annotations"]["openWorldHint"] == false;
+    assert!(tools[..tools.len() - 1].iter().all(is_closed), "{listed}");
+
+    let before = user.files();
+    let found = client.call("bisect", &test);
+    let point = found["structuredContent"]["turn"].as_str().expect("a point");
+    assert_eq!(
+        text(&found),
+        format!(
+            "The first failure came with this step (3 runs, 0 skipped):\nBy session s1 with Write\n\
+             Prompt: point {point} “Make it better”\nFiles:\n- a.txt\n- b.txt\n\
+             `diff` from \"{point}!\" shows what the prompt changed.\n"
+        )
+    );
+    assert_eq!(found["structuredContent"]["prompt"], "Make it better");
+    assert_eq!(found["structuredContent"]["evidence"], "named");
+    assert_eq!(user.files(), before);
+    let nothing = failing(&mut client, "bisect", &json!({"command": ["false"]}));
+    assert!(nothing.starts_with("`false` does not succeed"), "{nothing}");
+    let nothing = failing(&mut client, "bisect", &json!({"command": []}));
+    assert!(nothing.contains("command is empty"), "{nothing}");
+}
+
+#[test]
 fn both_eras_are_known_on_one_program() {
     let user = User::with_work();
     let mut client = user.connect();

@@ -130,4 +130,7 @@ pub(crate) struct McpArgs {
     /// Let the model rewind without asking you (the setting allowAgentRewind)
     #[arg(long)]
     pub(crate) allow_rewind: bool,
+    /// Offer the tool `bisect`, with which the model runs commands of its choice in a scratch copy
+    #[arg(long)]
+    pub(crate) allow_bisect: bool,
 }

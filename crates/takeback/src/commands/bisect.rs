@@ -1,31 +1,25 @@
 //! `bisect -- COMMAND`: the prompt, and then the tool call, after which a command fails.
-//!
-//! The command runs in a scratch copy of the recorded files. First the stretches between points are searched,
-//! then the steps within the one that was found: neighbouring changes by one author.
 
 mod scratch;
+mod search;
 
 use std::io::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use takeback_core::history::{Bisection, Verdict, point_of, settle};
-use takeback_core::record::ScanReport;
-use takeback_core::{Workspace, look_around};
-use takeback_store::{
-    Author, CallKind, Change, Point, PointFilter, Seq, Store as LogStore, WorkPath,
-};
+use takeback_core::Workspace;
+use takeback_store::PointId;
 
-use self::scratch::{Position, Scratch, words};
+pub use self::search::{BisectQuery, BisectResult, BisectStep};
+use self::search::{BisectRequest, CommandOutput, search};
 use super::log::described;
 use super::show;
 use crate::answers;
 use crate::args::{BisectArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::point::find;
+use crate::point::find_in;
 use crate::screen::{HEADING, HINT, NAME, Screen, name, plain};
 use crate::session_name::SessionNames;
 use crate::time::{ago, now};
@@ -48,220 +42,67 @@ pub(crate) fn bisect(
             drop(writeln!(anstream::stderr().lock(), "{text}"));
         }
     };
-    let output = if screen.verbose { Output::Shown } else { Output::Hidden };
-    let request = BisectRequest { args, folder: &folder, output, interrupted: &interrupted };
+    let output = if screen.verbose { CommandOutput::Shown } else { CommandOutput::Hidden };
+    let query = query(&place.workspace, args)?;
+    let request =
+        BisectRequest { query: &query, folder: &folder, output, interrupted: &interrupted };
     let found = search(&mut place.workspace, &request, &mut report)?;
     if screen.json {
-        screen.json(&answer(&*place.workspace.store, &found)?)?;
+        screen.json(&answer(&found))?;
     } else {
-        print(&*place.workspace.store, &found, screen)?;
+        let names = SessionNames::of(&place.workspace.store.sessions()?);
+        print(&found, &names, screen)?;
     }
     Ok(if found.steps.len() == 1 { 0 } else { Kind::Partly as u8 })
 }
 
-/// What to search, and how the command runs.
-pub(crate) struct BisectRequest<'a> {
-    pub(crate) args: &'a BisectArgs,
-    /// Where the user is; the command runs in the same folder of the copy.
-    pub(crate) folder: &'a Path,
-    pub(crate) output: Output,
-    pub(crate) interrupted: &'a AtomicBool,
+/// What the arguments ask for, with the points that they name.
+pub(crate) fn query(workspace: &Workspace, args: &BisectArgs) -> Result<BisectQuery, CommandError> {
+    let BisectArgs { good, bad, with, command } = args;
+    let id = |name: &Option<String>| -> Result<Option<PointId>, CommandError> {
+        name.as_deref().map(|name| Ok(find_in(&*workspace.store, name)?.id)).transpose()
+    };
+    let (good, bad) = (id(good)?, id(bad)?);
+    Ok(BisectQuery { good, bad, with: with.clone(), ..BisectQuery::of(command) })
 }
 
-/// What happens to what the command prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Output {
-    Shown,
-    Hidden,
-}
-
-/// The steps of which one made the command fail; several only where some could not be tested.
-pub(crate) struct BisectResult {
-    pub(crate) steps: Vec<LogStep>,
-    /// The last point at which the command was good.
-    good: Option<Point>,
-    runs: usize,
-    skipped: usize,
-}
-
-/// Neighbouring changes by one author.
-pub(crate) struct LogStep {
-    /// The position after it.
-    end: Seq,
-    changes: Vec<Change>,
-}
-
-/// Searches the log. `report`: called with a line of progress for each run.
-pub(crate) fn search(
+/// Searches for a program: nothing is printed, and the command runs at the root.
+pub(crate) fn run(
     workspace: &mut Workspace,
-    request: &BisectRequest<'_>,
-    report: &mut dyn FnMut(&str),
+    query: &BisectQuery,
 ) -> Result<BisectResult, CommandError> {
-    let ScanReport { skipped: out, .. } = look_around(workspace)?;
-    let store = &*workspace.store;
-    let points = store.points()?;
-    let (good, bad) = ends(store, &points, request.args)?;
-    let mut positions = vec![Position { seq: good.seq, point: Some(&good), is_now: false }];
-    for point in points.iter().filter(|point| PointFilter::WithoutSafety.includes(point)) {
-        if point.seq > good.seq && point.seq < bad.seq {
-            positions.push(Position { seq: point.seq, point: Some(point), is_now: false });
-        }
-    }
-    positions.dedup_by_key(|position| position.seq);
-    positions.push(bad);
-    let mut scratch = Scratch::make(workspace, request, &out, report)?;
-    let first = positions.len() - 1;
-    let now = "at the newest position";
-    match scratch.test(store, &positions[first], None)? {
-        Verdict::Bad => {}
-        Verdict::Good => return Err(nothing_to_find(request, &format!("succeeds {now}"))),
-        Verdict::Skip => return Err(nothing_to_find(request, &format!("cannot be tested {now}"))),
-    }
-    let mut bisection = Bisection::new(positions.len());
-    while let Some(at) = bisection.next() {
-        let verdict = scratch.test(store, &positions[at], Some(bisection.tests_left()))?;
-        bisection.note(at, verdict);
-    }
-    let range = bisection.found();
-    if range.start == 0 && scratch.test(store, &positions[0], None)? != Verdict::Good {
-        let when = positions[0].title();
-        return Err(nothing_to_find(request, &format!("does not succeed {when} either")));
-    }
-    let (from, to) = (positions[range.start].seq, positions[range.end].seq);
-    let good = positions[range.start].point.cloned();
-    let mut steps = steps(store, from, to)?;
-    // The ends are known already, so one step needs no test.
-    let mut bisection = Bisection::new(steps.len() + 1);
-    while let Some(at) = bisection.next() {
-        let position = Position { seq: steps[at - 1].end, point: None, is_now: false };
-        let verdict = scratch.test(store, &position, Some(bisection.tests_left()))?;
-        bisection.note(at, verdict);
-    }
-    let range = bisection.found();
-    let steps = steps.drain(range).collect();
-    Ok(BisectResult { steps, good, runs: scratch.runs, skipped: scratch.skipped })
+    let folder = workspace.root.path().to_owned();
+    let interrupted = AtomicBool::new(false);
+    let output = CommandOutput::Hidden;
+    let request = BisectRequest { query, folder: &folder, output, interrupted: &interrupted };
+    search(workspace, &request, &mut |_| {})
 }
 
-/// The positions between which the command begins to fail.
-fn ends<'a>(
-    store: &dyn LogStore,
-    points: &'a [Point],
-    args: &BisectArgs,
-) -> Result<(Point, Position<'a>), CommandError> {
-    let good = match &args.good {
-        Some(name) => find(points, name)?.clone(),
-        None => {
-            let oldest = points.iter().find(|point| PointFilter::WithoutSafety.includes(point));
-            oldest.cloned().ok_or_else(|| {
-                CommandError::new(Kind::Error, "there is no point yet")
-                    .hint("`takeback checkpoint` makes one; every prompt does, too.")
-            })?
-        }
-    };
-    let bad = match &args.bad {
-        Some(name) => {
-            let point = find(points, name)?;
-            Position { seq: point.seq, point: Some(point), is_now: false }
-        }
-        None => Position { seq: store.head()?.seq, point: None, is_now: true },
-    };
-    if good.seq >= bad.seq {
-        return Err(CommandError::new(Kind::Usage, "nothing changed between the two points")
-            .hint("--good must name an older point than --bad."));
-    }
-    Ok((good, bad))
-}
-
-fn nothing_to_find(request: &BisectRequest<'_>, why: &str) -> CommandError {
-    let command = plain(&words(&request.args.command));
-    CommandError::new(Kind::Error, format!("`{command}` {why}: there is nothing to find")).hint(
-        "It runs in a copy of the recorded files, without build output and .git. -v shows what it prints.",
-    )
-}
-
-/// Groups the changes of a stretch of the log by author.
-fn steps(store: &dyn LogStore, from: Seq, to: Seq) -> Result<Vec<LogStep>, CommandError> {
-    let mut changes = store.changes_between(from, to)?;
-    settle(store, &mut changes)?;
-    let same = |a: &Change, b: &Change| match (&a.author, &b.author) {
-        (
-            Author::Agent { session, call, .. },
-            Author::Agent { session: other, call: other_call, .. },
-        ) => (session, call) == (other, other_call),
-        (a, b) => a == b,
-    };
-    let steps = changes.chunk_by(same).map(|changes| {
-        let end = changes.last().map_or(from, |change| change.seq);
-        LogStep { end, changes: changes.to_vec() }
-    });
-    Ok(steps.collect())
-}
-
-/// The step, if there is only one, and the point of its turn.
-struct Culprit<'a> {
-    step: &'a LogStep,
-    turn: Option<Point>,
-    call: Option<takeback_store::Call>,
-}
-
-impl<'a> Culprit<'a> {
-    fn of(store: &dyn LogStore, result: &'a BisectResult) -> Result<Self, CommandError> {
-        // The newest one: without it the command was good or could not be tested.
-        let step = result.steps.last().expect("something changed between two positions");
-        let change = &step.changes[0];
-        let (mut turn, mut call) = (None, None);
-        if let Author::Agent { session, turn: id, call: call_id, .. } = &change.author {
-            call = store.call(session, call_id)?;
-            turn = match store.turn(*id)? {
-                Some(record) => point_of(store, &record, change)?,
-                None => None,
-            };
-        }
-        Ok(Self { step, turn, call })
-    }
-
-    fn command(&self) -> Option<&str> {
-        match &self.call.as_ref()?.kind {
-            CallKind::Shell { command, .. } => command.as_deref(),
-            CallKind::Edit { .. } => None,
-        }
-    }
-
-    fn files(&self) -> Vec<&WorkPath> {
-        let mut paths: Vec<&WorkPath> =
-            self.step.changes.iter().map(|change| &change.path).collect();
-        paths.sort();
-        paths.dedup();
-        paths
-    }
-}
-
-pub(crate) fn answer(
-    store: &dyn LogStore,
-    result: &BisectResult,
-) -> Result<answers::BisectAnswer, CommandError> {
-    let culprit = Culprit::of(store, result)?;
-    Ok(answers::BisectAnswer {
-        turn: culprit.turn.as_ref().map(|point| answers::Id::new(point.id)),
-        call: culprit.call.as_ref().map(|call| call.id.0.clone()),
-        prompt: culprit.turn.as_ref().map(|point| point.description.clone()),
-        author: answers::author(&culprit.step.changes[0].author),
-        command: culprit.command().map(str::to_owned),
+pub(crate) fn answer(result: &BisectResult) -> answers::BisectAnswer {
+    let step = result.newest();
+    let change = &step.changes[0];
+    let is_agents = !change.author.sessions().is_empty();
+    answers::BisectAnswer {
+        turn: result.turn.as_ref().map(|point| answers::Id::new(point.id)),
+        call: result.call.as_ref().map(|call| call.id.0.clone()),
+        prompt: result.turn.as_ref().map(|point| point.description.clone()),
+        author: answers::author(&change.author),
+        evidence: is_agents.then(|| answers::evidence(change.evidence)),
+        command: result.shell_command().map(str::to_owned),
         good: result.good.as_ref().map(|point| answers::Id::new(point.id)),
-        files: culprit.files().into_iter().map(answers::path).collect(),
+        files: step.files().into_iter().map(answers::path).collect(),
         candidates: result.steps.len(),
         runs: result.runs,
         skipped: result.skipped,
-    })
+    }
 }
 
 fn print(
-    store: &dyn LogStore,
     result: &BisectResult,
+    names: &SessionNames,
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
-    let culprit = Culprit::of(store, result)?;
-    let names = SessionNames::of(&store.sessions()?);
+    let step = result.newest();
     let out = &mut screen.out;
     match result.steps.len() {
         1 => writeln!(out, "{HEADING}The first failure came with this step{HEADING:#}")?,
@@ -271,20 +112,20 @@ fn print(
              be tested; the newest:{HINT:#}"
         )?,
     }
-    let who = show::author(&culprit.step.changes[0], &names);
+    let who = show::author(&step.changes[0], names);
     show::detail(out, "by", show::PLAIN, &who)?;
-    if let Some(point) = &culprit.turn {
+    if let Some(point) = &result.turn {
         let title = plain(&described(point));
         let id = &point.id.to_string()[..8];
         show::detail(out, "prompt", show::PLAIN, &format!("{id} {title}"))?;
         show::detail(out, "when", show::PLAIN, &ago(point.created_at, now()))?;
     }
-    if let Some(command) = culprit.command() {
+    if let Some(command) = result.shell_command() {
         for (at, line) in command.lines().enumerate() {
             show::detail(out, if at == 0 { "command" } else { "" }, show::PLAIN, &plain(line))?;
         }
     }
-    let files = culprit.files();
+    let files = step.files();
     for (at, path) in files.iter().take(10).enumerate() {
         show::detail(out, if at == 0 { "files" } else { "" }, show::PLAIN, &name(path))?;
     }
@@ -292,7 +133,7 @@ fn print(
         show::detail(out, "", HINT, &format!("… and {} more", files.len() - 10))?;
     }
     writeln!(out)?;
-    match (&culprit.turn, &result.good) {
+    match (&result.turn, &result.good) {
         (Some(point), _) => {
             let id = &point.id.to_string()[..8];
             writeln!(

@@ -27,6 +27,9 @@ pub(crate) fn mcp(options: &Options, args: &McpArgs) -> Result<u8, CommandError>
     if options.verbose {
         command.arg("-v");
     }
+    if args.allow_bisect {
+        command.arg("--allow-bisect");
+    }
     if args.allow_rewind {
         let key = table::key(table::ALLOW_AGENT_REWIND).expect("the table has this key");
         command.env(key.variable(), "true");

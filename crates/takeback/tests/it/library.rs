@@ -7,7 +7,7 @@ use std::path::Path;
 
 use takeback::core::Outcome;
 use takeback::store::{Author, CallState, SessionId};
-use takeback::{RecordingGap, Takeback, Tool};
+use takeback::{BisectQuery, RecordingGap, Takeback, Tool};
 use tempfile::TempDir;
 
 #[path = "../../examples/library.rs"]
@@ -233,4 +233,50 @@ fn a_question_about_nothing_says_what_is_wrong() {
     }
     assert_eq!(takeback.cat(turn.point(), "a.txt").unwrap(), b"before\n");
     assert_eq!(takeback.show(turn.point()).unwrap().point.description, "go");
+}
+
+#[test]
+fn bisect_finds_the_call_that_broke_a_command() {
+    let project = project();
+    let takeback = &project.takeback;
+    // Beside it, `target` is build output.
+    project.write("Cargo.toml", "").unwrap();
+    let before = takeback.checkpoint(Some("start")).unwrap();
+    let mut points = Vec::new();
+    for text in ["one\n", "two\n", "three\n"] {
+        let turn = takeback.prompt("s", text.trim_end()).unwrap();
+        turn.call(&format!("call-{text}"), Tool::edit("a.txt"), || project.write("a.txt", text))
+            .unwrap();
+        points.push(turn.point());
+    }
+    let query = BisectQuery::of(["sh", "-c", "! grep -qE 'two|three' a.txt"]);
+    let found = takeback.bisect(&query).unwrap();
+    assert_eq!(found.turn.as_ref().map(|point| point.id), Some(points[1]));
+    assert_eq!(found.call.as_ref().map(|call| call.id.0.as_str()), Some("call-two\n"));
+    assert_eq!(
+        found.good.as_ref().map(|point| point.id),
+        Some(points[1]),
+        "its files are those before"
+    );
+    assert_eq!((found.steps.len(), found.skipped), (1, 0));
+    let files: Vec<&[u8]> = found.newest().files().iter().map(|path| path.as_bytes()).collect();
+    assert_eq!(files, [b"a.txt"]);
+    assert_eq!(project.read("a.txt"), "three\n", "the workspace is not touched");
+
+    // Between two points, with a file that is not recorded.
+    fs::create_dir(project.folder.path().join("project/target")).unwrap();
+    let script = "test $(grep -c -f target/words a.txt) -eq 0";
+    project.write("target/words", "three\n").unwrap();
+    let query = BisectQuery {
+        good: Some(before),
+        with: vec!["target".into()],
+        ..BisectQuery::of(["sh", "-c", script])
+    };
+    let found = takeback.bisect(&query).unwrap();
+    assert_eq!(found.turn.as_ref().map(|point| point.description.as_str()), Some("three"));
+    let query = BisectQuery { bad: Some(points[1]), ..query };
+    let error = takeback.bisect(&query).unwrap_err().to_string();
+    assert!(error.contains("there is nothing to find"), "{error}");
+    let error = takeback.bisect(&BisectQuery::of([""; 0])).unwrap_err().to_string();
+    assert!(error.starts_with("the command is empty"), "{error}");
 }

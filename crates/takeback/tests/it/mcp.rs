@@ -38,8 +38,9 @@ fn the_server_gets_its_arguments() {
     let answer = run(&user, &program, &["mcp"]);
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
     assert_eq!(answer.out, format!("\n{own}\n"));
-    let all = ["-C", "x", "mcp", "--home", "y", "-v", "--allow-rewind"];
-    assert_eq!(run(&user, &program, &all).out, format!("-C x --home y -v true\n{own}\n"));
+    let all = ["-C", "x", "mcp", "--home", "y", "-v", "--allow-rewind", "--allow-bisect"];
+    let told = format!("-C x --home y -v --allow-bisect true\n{own}\n");
+    assert_eq!(run(&user, &program, &all).out, told);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use takeback_core::worktree::OutReason;
 use takeback_core::{TreeCopy, Workspace};
 use takeback_store::{Point, PointKind, Seq, Store, WorkPath};
 
-use super::{BisectRequest, Output};
+use super::search::{BisectRequest, CommandOutput};
 use crate::commands::log::described;
 use crate::error::{CommandError, Kind};
 use crate::place::quoted;
@@ -72,12 +72,12 @@ impl<'a, 'r> Scratch<'a, 'r> {
         let below = request.folder.strip_prefix(root).unwrap_or(Path::new("")).to_owned();
         let copy = TreeCopy::in_folder(&path, root)
             .map_err(|error| CommandError::new(Kind::Error, error))?;
-        for wanted in &request.args.with {
+        for wanted in &request.query.with {
             copy_into(&path, root, &request.folder.join(wanted))?;
         }
         let is_copied = |path: &WorkPath| {
             let there = workspace.absolute(path);
-            request.args.with.iter().any(|wanted| request.folder.join(wanted) == there)
+            request.query.with.iter().any(|wanted| request.folder.join(wanted) == there)
         };
         let absent: Vec<String> = out
             .iter()
@@ -141,10 +141,10 @@ impl<'a, 'r> Scratch<'a, 'r> {
     }
 
     fn command(&self, folder: &Path) -> Command {
-        let command = &self.request.args.command;
+        let command = &self.request.query.command;
         let mut run = Command::new(&command[0]);
         run.args(&command[1..]).current_dir(folder).stdin(Stdio::null());
-        if self.request.output == Output::Hidden {
+        if self.request.output == CommandOutput::Hidden {
             run.stdout(Stdio::null()).stderr(Stdio::null());
         } else {
             // Standard output belongs to the answer.
@@ -161,13 +161,13 @@ impl<'a, 'r> Scratch<'a, 'r> {
     }
 
     fn cannot_start(&self, error: &io::Error) -> CommandError {
-        let program = PathBuf::from(&self.request.args.command[0]);
+        let program = PathBuf::from(&self.request.query.command[0]);
         let text = format!("{} could not start: {error}", quoted(&program));
         CommandError::new(Kind::Error, text).hint("Use `sh -c '…'` for shell syntax.")
     }
 
     fn cannot_run(&self, code: i32) -> CommandError {
-        let command = plain(&words(&self.request.args.command));
+        let command = plain(&words(&self.request.query.command));
         CommandError::new(Kind::Error, format!("`{command}` could not run (exit code {code})"))
             .hint("-v shows what it prints.")
     }

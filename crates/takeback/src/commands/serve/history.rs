@@ -1,8 +1,6 @@
 //! `history:*`: questions about files over time.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 
 use takeback_core::{look_around, look_around_if_changed};
 use takeback_ipc::{NamedParams, Outcome, Outlet};
@@ -11,7 +9,7 @@ use super::client::{Client, result};
 use super::fault::{self, MOST_BYTES, fault};
 use crate::args::{BisectArgs, LogArgs};
 use crate::commands::{bisect, blame, cat, history, stats, why};
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::place::Store;
 
 pub(super) fn blame(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
@@ -32,24 +30,17 @@ pub(super) fn why(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outc
 }
 
 pub(super) fn bisect(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
-    let command: Vec<OsString> =
-        params.required::<Vec<String>>("command")?.into_iter().map(OsString::from).collect();
-    let (good, bad) = (params.optional("good")?, params.optional("bad")?);
-    let with: Vec<PathBuf> = params.optional("with")?.unwrap_or_default();
-    if command.is_empty() {
-        return Err(CommandError::new(Kind::Usage, "the command is empty").into());
-    }
+    let command: Vec<String> = params.required("command")?;
+    let args = BisectArgs {
+        good: params.optional("good")?,
+        bad: params.optional("bad")?,
+        with: params.optional("with")?.unwrap_or_default(),
+        command: command.into_iter().map(OsString::from).collect(),
+    };
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
-    let folder = workspace.root.path().to_owned();
-    let request = bisect::BisectRequest {
-        args: &BisectArgs { good, bad, with, command },
-        folder: &folder,
-        output: bisect::Output::Hidden,
-        interrupted: &AtomicBool::new(false),
-    };
-    let found = bisect::search(workspace, &request, &mut |_| {})?;
-    result(&bisect::answer(&*workspace.store, &found)?)
+    let query = bisect::query(workspace, &args)?;
+    result(&bisect::answer(&bisect::run(workspace, &query)?))
 }
 
 pub(super) fn path(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
