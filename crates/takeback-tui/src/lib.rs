@@ -37,9 +37,9 @@ pub use keys::{
     Decoder, DoublePress, ESC_WAIT_MS, Key, KeyNameError, Moment, Press, key_name, parse_key,
 };
 pub use menu::{
-    ExecutionRow, FileAction, FileAnswer, FilePreview, FileQuestion, FileSelection, Marks, Menu,
-    MenuAction, MenuOptions, MenuScope, OperationRow, Origin, PartyCount, PointRow, Preview,
-    QuestionKind, RestoreChoice, RestoreScope, RowId, TakenBack,
+    ExecutionRow, FileAction, FilePreview, FileSelection, Marks, Menu, MenuAction, MenuAnswer,
+    MenuOptions, MenuQuestion, MenuScope, OperationRow, Origin, PartyCount, PointRow, Preview,
+    RestoreChoice, RestoreScope, RowId, TakenBack,
 };
 pub use slash::{SlashCommand, split_slash};
 pub use terminal::{Terminal, TerminalEvent};

@@ -7,7 +7,7 @@
 
 mod choice;
 mod detail;
-mod file_page;
+mod question_page;
 mod list;
 mod preview;
 mod row;
@@ -21,10 +21,10 @@ use ratatui::layout::Rect;
 use self::choice::Mark;
 pub use self::choice::{FileSelection, Marks, RestoreChoice, RestoreScope};
 use self::detail::{Detail, DetailAction};
-pub use self::file_page::{FileAnswer, FileQuestion, QuestionKind};
-use self::file_page::{FilePage, PageAction};
 use self::list::{Entry, Item, List, ListAction};
 pub use self::preview::{FileAction, FilePreview, Preview};
+pub use self::question_page::{MenuAnswer, MenuQuestion};
+use self::question_page::{PageAction, QuestionPage};
 pub use self::row::{ExecutionRow, OperationRow, Origin, PartyCount, PointRow, RowId, TakenBack};
 use crate::keys::Key;
 use crate::theme::Theme;
@@ -41,7 +41,7 @@ pub struct Menu {
     /// The second stage, once a row is chosen.
     detail: Option<Detail>,
     /// Questions about a file of the second stage, the last one on top.
-    pages: Vec<FilePage>,
+    pages: Vec<QuestionPage>,
     help: bool,
     notice: Option<String>,
     previews: HashMap<RowId, Result<Preview, String>>,
@@ -81,7 +81,7 @@ pub enum MenuAction {
     /// Make the preview of this row. Earlier requests are obsolete.
     Preview(RowId),
     /// Answer this question about a file, by [`Menu::set_answer`].
-    Ask(FileQuestion),
+    Ask(MenuQuestion),
     /// Close the menu.
     Cancel,
     /// Restore a point.
@@ -197,14 +197,14 @@ impl Menu {
     }
 
     /// Sets the answer to a question, or the reason why there is none. Ignored if the question was closed.
-    pub fn set_answer(&mut self, question: &FileQuestion, answer: Result<FileAnswer, String>) {
+    pub fn set_answer(&mut self, question: &MenuQuestion, answer: Result<MenuAnswer, String>) {
         if let Some(page) = self.pages.iter_mut().find(|page| page.question() == question) {
             page.set_answer(answer);
         }
     }
 
-    fn ask(&mut self, question: FileQuestion) -> MenuAction {
-        self.pages.push(FilePage::new(question.clone()));
+    fn ask(&mut self, question: MenuQuestion) -> MenuAction {
+        self.pages.push(QuestionPage::new(question.clone()));
         MenuAction::Ask(question)
     }
 

@@ -5,8 +5,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    FilePreview, FileQuestion, FileSelection, Mark, Marks, MenuAction, Preview, QuestionKind,
-    RestoreChoice, RestoreScope, RowId,
+    FilePreview, FileSelection, Mark, Marks, MenuAction, MenuQuestion, Preview, RestoreChoice,
+    RestoreScope, RowId,
 };
 use crate::keys::Key;
 
@@ -41,7 +41,7 @@ pub(super) enum DetailAction {
     Back,
     Restore(MenuAction),
     /// Show the answer to a question about the selected file.
-    Ask(FileQuestion),
+    Ask(MenuQuestion),
 }
 
 /// An answer to "what to restore".
@@ -179,9 +179,12 @@ impl Detail {
                 self.notice = Some("An execution is restored as a whole.");
             }
             Key::Char(key @ ('b' | 'H')) => {
-                let kind = if *key == 'b' { QuestionKind::Blame } else { QuestionKind::History };
                 if let Some(file) = files.get(self.file) {
-                    return DetailAction::Ask(FileQuestion { kind, path: file.path.clone() });
+                    let path = file.path.clone();
+                    return DetailAction::Ask(match key {
+                        'b' => MenuQuestion::Blame { path },
+                        _ => MenuQuestion::History { path },
+                    });
                 }
             }
             Key::Char(' ') => self.tick(files.get(self.file)),

@@ -2,7 +2,7 @@
 //! line of keys.
 
 mod detail;
-mod file_page;
+mod question_page;
 mod help;
 mod preview;
 mod rows;
@@ -39,7 +39,7 @@ pub(super) fn draw(menu: &mut Menu, frame: &mut Frame, area: Rect, theme: &Theme
         return;
     }
     if let Some(page) = menu.pages.last_mut() {
-        file_page::draw(page, buffer, Areas { title, body, foot }, theme);
+        question_page::draw(page, buffer, Areas { title, body, foot }, theme);
         return;
     }
     if let Some(mut open) = menu.detail.take() {

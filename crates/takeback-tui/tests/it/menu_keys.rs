@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use takeback_tui::{
-    ExecutionRow, FileAnswer, FileSelection, Key, Menu, MenuAction, MenuOptions, Origin, PointRow,
-    QuestionKind, RestoreChoice, RestoreScope, RowId,
+    ExecutionRow, FileSelection, Key, Menu, MenuAction, MenuAnswer, MenuOptions, MenuQuestion,
+    Origin, PointRow, RestoreChoice, RestoreScope, RowId,
 };
 
 use crate::menu_actions::{all, chosen, look, look_execution, press, restore_execution, type_in};
@@ -397,9 +397,9 @@ proptest! {
                 MenuAction::Ask(question) => {
                     let text = (1..=40).map(|n| format!("row {n}")).collect();
                     if answer {
-                        menu.set_answer(&question, Ok(FileAnswer { text, file_lines: 38 }));
+                        menu.set_answer(&question, Ok(MenuAnswer { text, file_lines: 38 }));
                     }
-                    if let QuestionKind::Why(line) = question.kind {
+                    if let MenuQuestion::Why { line, .. } = question {
                         prop_assert!((1..=38).contains(&line));
                     }
                 }

@@ -1,8 +1,8 @@
 //! Who changed what, in the rows of the menu; and questions about a file of the preview.
 
 use takeback_tui::{
-    FileAnswer, FileQuestion, Key, Menu, MenuAction, MenuOptions, MenuScope, OperationRow,
-    PartyCount, PointRow, QuestionKind, RestoreScope, TakenBack,
+    Key, Menu, MenuAction, MenuAnswer, MenuOptions, MenuQuestion, MenuScope, OperationRow,
+    PartyCount, PointRow, RestoreScope, TakenBack,
 };
 
 use crate::menu_actions::{all, chosen, opened_with, press};
@@ -99,30 +99,36 @@ fn a_filter_hides_operations_and_older_rows_hide_theirs() {
     assert!(text(&mut menu, 80, 24).contains("rewind to p5"), "{drawn}");
 }
 
-fn question(kind: QuestionKind) -> FileQuestion {
-    FileQuestion { kind, path: "README.md".to_owned() }
+fn readme() -> String {
+    "README.md".to_owned()
 }
 
-fn blame() -> FileAnswer {
+fn blame_of_readme() -> MenuQuestion {
+    MenuQuestion::Blame { path: readme() }
+}
+
+fn blame() -> MenuAnswer {
     let lines = (1..=30)
         .map(|n| format!("{:8} claude    {n:>2}  line {n}", if n == 1 { "1a2b3c4d" } else { "" }));
     let note = "? written while a command ran".to_owned();
-    FileAnswer { text: lines.chain([note]).collect(), file_lines: 30 }
+    MenuAnswer { text: lines.chain([note]).collect(), file_lines: 30 }
 }
 
 #[test]
 fn a_key_asks_who_wrote_the_selected_file_and_esc_goes_back() {
     let mut menu = opened_with(sample::preview());
     press(&mut menu, &[Key::Down, Key::Down]);
-    for (key, kind) in [('b', QuestionKind::Blame), ('H', QuestionKind::History)] {
-        assert_eq!(menu.press(&Key::Char(key)), MenuAction::Ask(question(kind)));
+    for (key, question) in
+        [('b', blame_of_readme()), ('H', MenuQuestion::History { path: readme() })]
+    {
+        assert_eq!(menu.press(&Key::Char(key)), MenuAction::Ask(question.clone()));
         assert!(text(&mut menu, 80, 24).contains("loading…"));
-        menu.set_answer(&question(kind), Err("README.md was never recorded".to_owned()));
+        menu.set_answer(&question, Err("README.md was never recorded".to_owned()));
         assert!(text(&mut menu, 80, 24).contains("README.md was never recorded"));
         assert_eq!(menu.press(&Key::Esc), MenuAction::Stay);
         assert!(text(&mut menu, 80, 24).contains("> [x] merge         README.md"));
     }
-    menu.set_answer(&question(QuestionKind::Blame), Ok(blame()));
+    menu.set_answer(&blame_of_readme(), Ok(blame()));
     assert!(
         text(&mut menu, 80, 24).contains("> [x] merge"),
         "an answer that comes late is dropped"
@@ -138,7 +144,7 @@ fn a_line_of_a_blame_is_asked_why_it_is_there() {
     let mut menu = opened_with(sample::preview());
     press(&mut menu, &[Key::Down, Key::Down, Key::Char('b')]);
     assert_eq!(menu.press(&Key::Char('w')), MenuAction::Stay, "there is no line yet");
-    menu.set_answer(&question(QuestionKind::Blame), Ok(blame()));
+    menu.set_answer(&blame_of_readme(), Ok(blame()));
     press(&mut menu, &[Key::Down, Key::Down]);
     insta::assert_snapshot!(text(&mut menu, 60, 8), @"
     blame README.md
@@ -150,11 +156,11 @@ fn a_line_of_a_blame_is_asked_why_it_is_there() {
              claude     6  line 6
     w why this line  esc back  ↑ ↓ line  pgup pgdn page  ? keys
     ");
-    let why = question(QuestionKind::Why(3));
+    let why = MenuQuestion::Why { path: readme(), line: 3 };
     assert_eq!(menu.press(&Key::Char('w')), MenuAction::Ask(why.clone()));
     menu.set_answer(
         &why,
-        Ok(FileAnswer { text: vec!["author   claude".to_owned()], file_lines: 0 }),
+        Ok(MenuAnswer { text: vec!["author   claude".to_owned()], file_lines: 0 }),
     );
     insta::assert_snapshot!(text(&mut menu, 60, 3), @"
     why README.md:3
@@ -164,17 +170,20 @@ fn a_line_of_a_blame_is_asked_why_it_is_there() {
     press(&mut menu, &[Key::Esc, Key::End]);
     let drawn = text(&mut menu, 60, 8);
     assert!(drawn.contains("line 30") && drawn.contains("? written while"), "{drawn}");
-    assert_eq!(menu.press(&Key::Enter), MenuAction::Ask(question(QuestionKind::Why(30))));
+    assert_eq!(
+        menu.press(&Key::Enter),
+        MenuAction::Ask(MenuQuestion::Why { path: readme(), line: 30 })
+    );
     press(&mut menu, &[Key::Esc, Key::Esc, Key::Esc]);
     assert_eq!(menu.press(&Key::Esc), MenuAction::Cancel, "back to the list, stage by stage");
 }
 
 #[test]
 fn answers_do_not_steer_the_terminal_and_fit_any_size() {
-    let evil = FileAnswer { text: vec!["\x1b[2J\u{202e}x".to_owned(); 3], file_lines: 3 };
+    let evil = MenuAnswer { text: vec!["\x1b[2J\u{202e}x".to_owned(); 3], file_lines: 3 };
     let mut menu = opened_with(sample::preview());
     press(&mut menu, &[Key::Down, Key::Down, Key::Char('b')]);
-    menu.set_answer(&question(QuestionKind::Blame), Ok(evil));
+    menu.set_answer(&blame_of_readme(), Ok(evil));
     for (width, height) in [(1, 1), (8, 3), (9, 4), (80, 24), (200, 60)] {
         let drawn = text(&mut menu, width, height);
         assert!(!drawn.contains(['\x1b', '\u{202e}']), "{drawn}");

@@ -17,7 +17,7 @@ use takeback_core::{checkpoint, find_point};
 use takeback_store::state::Category;
 use takeback_store::{PointId, PointQuery, RewindId, Seq, SessionId};
 use takeback_tui::{
-    DiffLine, ExecutionRow, FileAnswer, FileQuestion, OperationRow, PointRow, Preview, RowId,
+    DiffLine, ExecutionRow, MenuAnswer, MenuQuestion, OperationRow, PointRow, Preview, RowId,
     ToolEnd,
 };
 
@@ -49,7 +49,7 @@ pub(super) enum Job {
     },
     Preview(RowId),
     /// A question about a file of the menu's preview.
-    Ask(FileQuestion),
+    Ask(MenuQuestion),
     Restore(RestoreJob),
     RestoreExecution(String),
     /// Undo or redo one of these rewinds; if there are none, the last one in the store.
@@ -110,8 +110,8 @@ pub(super) enum JobResult {
         preview: Result<Preview, String>,
     },
     Answer {
-        question: FileQuestion,
-        answer: Result<FileAnswer, String>,
+        question: MenuQuestion,
+        answer: Result<MenuAnswer, String>,
     },
     Restored {
         job: Box<RestoreJob>,

@@ -2,7 +2,7 @@
 
 use takeback_core::{Workspace, look_around_if_changed};
 use takeback_store::{Seq, WorkPath};
-use takeback_tui::{FileAnswer, FileQuestion, QuestionKind};
+use takeback_tui::{MenuAnswer, MenuQuestion};
 
 use crate::args::{LogArgs, Options};
 use crate::commands::{blame, history, why};
@@ -14,32 +14,34 @@ use crate::session_name::SessionNames;
 pub(crate) fn answer(
     workspace: &mut Workspace,
     options: &Options,
-    question: &FileQuestion,
-) -> Result<FileAnswer, CommandError> {
-    let path = path_of(workspace, &question.path)?;
+    question: &MenuQuestion,
+) -> Result<MenuAnswer, CommandError> {
     let text = CapturedText::default();
     let mut screen = Screen::captured(options, text.clone());
     let mut file_lines = 0;
-    match question.kind {
-        QuestionKind::Blame => {
+    match question {
+        MenuQuestion::Blame { path } => {
+            let path = path_of(workspace, path)?;
             let blamed = blame::lines_at(workspace, path, None)?;
             let names = SessionNames::of(&workspace.store.sessions()?);
             blame::print(&blamed.lines, &names, &mut screen)?;
             file_lines = blamed.lines.len();
         }
-        QuestionKind::History => {
+        MenuQuestion::History { path } => {
+            let path = path_of(workspace, path)?;
             look_around_if_changed(workspace, &path)?;
             let rows = history::rows_of(workspace, &path, LogArgs::LIMIT)?;
             history::print(&rows, LogArgs::LIMIT, &mut screen)?;
         }
-        QuestionKind::Why(line) => {
-            let found = why::line_of(workspace, path, line)?;
+        MenuQuestion::Why { path, line } => {
+            let path = path_of(workspace, path)?;
+            let found = why::line_of(workspace, path, *line)?;
             why::print(&*workspace.store, &found, &mut screen)?;
         }
     }
     screen.out.flush()?;
     let text = text.text().trim_end().lines().map(str::to_owned).collect();
-    Ok(FileAnswer { text, file_lines })
+    Ok(MenuAnswer { text, file_lines })
 }
 
 /// The path that is shown by this name.

@@ -3,7 +3,7 @@
 use takeback_core::Workspace;
 use takeback_core::rewind::preview;
 use takeback_store::Point;
-use takeback_tui::{FileAnswer, FileQuestion, Preview, RowId};
+use takeback_tui::{MenuAnswer, MenuQuestion, Preview, RowId};
 
 use super::{answer, execution_preview, preview_files};
 use crate::args::{Options, RewindArgs};
@@ -34,7 +34,7 @@ impl MenuSource<'_> {
         preview_files(self.workspace, &shown)
     }
 
-    pub(crate) fn answer(&mut self, question: &FileQuestion) -> Result<FileAnswer, CommandError> {
+    pub(crate) fn answer(&mut self, question: &MenuQuestion) -> Result<MenuAnswer, CommandError> {
         answer(self.workspace, self.options, question)
     }
 }

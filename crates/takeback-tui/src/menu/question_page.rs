@@ -1,31 +1,33 @@
-//! A question about one file (who wrote each line, its history, why a line is there) and its answer, as a
-//! page over the menu. Esc closes it.
+//! A question (who wrote each line of a file, its history, why a line is there) and its answer, as a page over
+//! the menu. Esc closes it.
 
 use crate::keys::Key;
 
-/// A question about a file of the preview.
+/// What can be asked in the menu. Files are named as the preview shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct FileQuestion {
-    /// What is asked.
-    pub kind: QuestionKind,
-    /// The file, as the preview shows it.
-    pub path: String,
-}
-
-/// What is asked about a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum QuestionKind {
-    /// Who wrote each line.
-    Blame,
-    /// What happened to it.
-    History,
-    /// Why the line with this number, from 1, is there.
-    Why(usize),
+pub enum MenuQuestion {
+    /// Who wrote each line of a file.
+    Blame {
+        /// The file.
+        path: String,
+    },
+    /// What happened to a file.
+    History {
+        /// The file.
+        path: String,
+    },
+    /// Why a line of a file is there.
+    Why {
+        /// The file.
+        path: String,
+        /// The number of the line, from 1.
+        line: usize,
+    },
 }
 
 /// The text of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FileAnswer {
+pub struct MenuAnswer {
     /// One entry per row.
     pub text: Vec<String>,
     /// Of a blame: how many of the first rows are lines of the file, in order.
@@ -38,13 +40,13 @@ pub(super) enum PageAction {
     Stay,
     Back,
     Help,
-    Ask(FileQuestion),
+    Ask(MenuQuestion),
 }
 
-pub(super) struct FilePage {
-    question: FileQuestion,
+pub(super) struct QuestionPage {
+    question: MenuQuestion,
     /// `None` until it arrives.
-    answer: Option<Result<FileAnswer, String>>,
+    answer: Option<Result<MenuAnswer, String>>,
     /// The selected row of a blame. Other answers have no selection: it is their first visible row.
     pub(super) row: usize,
     /// The first visible row and how many fit, as of the last frame.
@@ -52,32 +54,36 @@ pub(super) struct FilePage {
     pub(super) page: usize,
 }
 
-impl FilePage {
-    pub(super) fn new(question: FileQuestion) -> Self {
+impl QuestionPage {
+    pub(super) fn new(question: MenuQuestion) -> Self {
         Self { question, answer: None, row: 0, top: 0, page: 10 }
     }
 
-    pub(super) fn question(&self) -> &FileQuestion {
+    pub(super) fn question(&self) -> &MenuQuestion {
         &self.question
     }
 
-    pub(super) fn answer(&self) -> Option<&Result<FileAnswer, String>> {
+    pub(super) fn answer(&self) -> Option<&Result<MenuAnswer, String>> {
         self.answer.as_ref()
     }
 
-    pub(super) fn set_answer(&mut self, answer: Result<FileAnswer, String>) {
+    pub(super) fn set_answer(&mut self, answer: Result<MenuAnswer, String>) {
         self.answer = Some(answer);
     }
 
     /// Whether a row is selected, of which `why` can be asked.
     pub(super) fn has_selection(&self) -> bool {
-        self.question.kind == QuestionKind::Blame && self.rows() > 0
+        self.is_blame() && self.rows() > 0
+    }
+
+    pub(super) fn is_blame(&self) -> bool {
+        matches!(self.question, MenuQuestion::Blame { .. })
     }
 
     /// How many rows the cursor can be on.
     fn rows(&self) -> usize {
         match &self.answer {
-            Some(Ok(answer)) if self.question.kind == QuestionKind::Blame => answer.file_lines,
+            Some(Ok(answer)) if self.is_blame() => answer.file_lines,
             Some(Ok(answer)) => answer.text.len().saturating_sub(self.page.saturating_sub(1)),
             _ => 0,
         }
@@ -104,8 +110,10 @@ impl FilePage {
             Key::Home => self.row = 0,
             Key::End => self.row = last,
             Key::Char('w') | Key::Enter if self.has_selection() => {
-                let (kind, path) = (QuestionKind::Why(self.row + 1), self.question.path.clone());
-                return PageAction::Ask(FileQuestion { kind, path });
+                if let MenuQuestion::Blame { path } = &self.question {
+                    let (path, line) = (path.clone(), self.row + 1);
+                    return PageAction::Ask(MenuQuestion::Why { path, line });
+                }
             }
             _ => {}
         }

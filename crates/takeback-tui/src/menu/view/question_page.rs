@@ -1,28 +1,20 @@
-//! Draws the answer to a question about a file.
+//! Draws the answer to a question.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::super::file_page::{FilePage, QuestionKind};
+use super::super::question_page::{MenuQuestion, QuestionPage};
 use super::preview::wrapped;
 use super::{Areas, keys_that_fit, put, put_all};
 use crate::cut_text::{fit, fit_end};
 use crate::theme::Theme;
 
-pub(super) fn draw(page: &mut FilePage, buffer: &mut Buffer, areas: Areas, theme: &Theme) {
+pub(super) fn draw(page: &mut QuestionPage, buffer: &mut Buffer, areas: Areas, theme: &Theme) {
     let Areas { title, body, foot } = areas;
     let (width, height) = (usize::from(body.width), usize::from(body.height));
-    let question = page.question();
-    let (word, line) = match question.kind {
-        QuestionKind::Blame => ("blame", String::new()),
-        QuestionKind::History => ("history", String::new()),
-        QuestionKind::Why(line) => ("why", format!(":{line}")),
-    };
-    let room = width.saturating_sub(word.len() + 1 + line.len());
-    let heading = format!("{word} {}{line}", fit_end(&question.path, room));
-    put(buffer, title, 0, &Line::styled(heading, theme.heading));
+    put(buffer, title, 0, &Line::styled(heading(page.question(), width), theme.heading));
     let keys: &[&str] = match page.has_selection() {
         true => &["w why this line", "esc back", "↑ ↓ line", "pgup pgdn page", "? keys"],
         false => &["esc back", "↑ ↓ scroll", "pgup pgdn page", "? keys"],
@@ -41,8 +33,7 @@ pub(super) fn draw(page: &mut FilePage, buffer: &mut Buffer, areas: Areas, theme
         Some(Ok(answer)) => {
             let rows = answer.text.iter().enumerate().skip(top).take(height);
             for (row, (at, text)) in (0..body.height).zip(rows) {
-                let is_note =
-                    page.question().kind == QuestionKind::Blame && at >= answer.file_lines;
+                let is_note = page.is_blame() && at >= answer.file_lines;
                 let style = if is_note { theme.hint } else { Style::new() };
                 put(buffer, body, row, &Line::styled(fit(text, width), style));
                 if selected == Some(at) {
@@ -52,4 +43,14 @@ pub(super) fn draw(page: &mut FilePage, buffer: &mut Buffer, areas: Areas, theme
             }
         }
     }
+}
+
+fn heading(question: &MenuQuestion, width: usize) -> String {
+    let (word, path, line) = match question {
+        MenuQuestion::Blame { path } => ("blame", path, String::new()),
+        MenuQuestion::History { path } => ("history", path, String::new()),
+        MenuQuestion::Why { path, line } => ("why", path, format!(":{line}")),
+    };
+    let room = width.saturating_sub(word.len() + 1 + line.len());
+    format!("{word} {}{line}", fit_end(path, room))
 }
