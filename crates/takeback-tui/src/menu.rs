@@ -2,7 +2,7 @@
 //!
 //! [`Menu::press`] takes a key and returns what the caller must do; [`Menu::draw`] renders the menu. The
 //! caller makes the previews: [`MenuAction::Preview`] names the row, [`Menu::set_preview`] takes the
-//! result. The same with questions about a file: [`MenuAction::Ask`] and [`Menu::set_answer`]. Nothing here
+//! result. The same with questions: [`MenuAction::Ask`] and [`Menu::set_answer`]. Nothing here
 //! restores anything.
 
 mod choice;
@@ -40,7 +40,7 @@ pub struct Menu {
     execution_list: List,
     /// The second stage, once a row is chosen.
     detail: Option<Detail>,
-    /// Questions about a file of the second stage, the last one on top.
+    /// Questions, the last one on top.
     pages: Vec<QuestionPage>,
     help: bool,
     notice: Option<String>,
@@ -80,7 +80,7 @@ pub enum MenuAction {
     Stay,
     /// Make the preview of this row. Earlier requests are obsolete.
     Preview(RowId),
-    /// Answer this question about a file, by [`Menu::set_answer`].
+    /// Answer this question, by [`Menu::set_answer`].
     Ask(MenuQuestion),
     /// Close the menu.
     Cancel,
@@ -265,6 +265,14 @@ impl Menu {
                     self.help = true;
                     MenuAction::Stay
                 }
+                Key::Char(key @ ('s' | 'B')) => match (self.selected(), key) {
+                    (Some(row), 's') => self.ask(MenuQuestion::Stats { row }),
+                    (Some(row), _) => self.ask(MenuQuestion::Bisect { row }),
+                    (None, _) => {
+                        self.notice = Some("Select a row first.".to_owned());
+                        MenuAction::Stay
+                    }
+                },
                 _ => MenuAction::Stay,
             },
         }

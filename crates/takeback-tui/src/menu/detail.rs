@@ -40,7 +40,7 @@ pub(super) enum DetailAction {
     /// To the list.
     Back,
     Restore(MenuAction),
-    /// Show the answer to a question about the selected file.
+    /// Show the answer to a question.
     Ask(MenuQuestion),
 }
 
@@ -178,14 +178,21 @@ impl Detail {
             Key::Char(' ' | 'a' | 't' | 'm') if !self.has_ticks() => {
                 self.notice = Some("An execution is restored as a whole.");
             }
-            Key::Char(key @ ('b' | 'H')) => {
+            Key::Char(key @ ('b' | 'H' | 'c')) => {
                 if let Some(file) = files.get(self.file) {
-                    let path = file.path.clone();
+                    let (row, path) = (self.row.clone(), file.path.clone());
                     return DetailAction::Ask(match key {
                         'b' => MenuQuestion::Blame { path },
-                        _ => MenuQuestion::History { path },
+                        'H' => MenuQuestion::History { path },
+                        _ => MenuQuestion::Cat { row, path },
                     });
                 }
+            }
+            Key::Char('s') => {
+                return DetailAction::Ask(MenuQuestion::Stats { row: self.row.clone() });
+            }
+            Key::Char('B') => {
+                return DetailAction::Ask(MenuQuestion::Bisect { row: self.row.clone() });
             }
             Key::Char(' ') => self.tick(files.get(self.file)),
             Key::Char('t') => self.mark(files.get(self.file), Mark::Take),

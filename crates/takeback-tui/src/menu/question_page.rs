@@ -1,6 +1,7 @@
-//! A question (who wrote each line of a file, its history, why a line is there) and its answer, as a page over
-//! the menu. Esc closes it.
+//! A question (who wrote each line of a file, how much each author wrote) and its answer, as a page over the
+//! menu. Esc closes it.
 
+use super::RowId;
 use crate::keys::Key;
 
 /// What can be asked in the menu. Files are named as the preview shows them.
@@ -22,6 +23,24 @@ pub enum MenuQuestion {
         path: String,
         /// The number of the line, from 1.
         line: usize,
+    },
+    /// A file as it was at the point of a row.
+    Cat {
+        /// The row.
+        row: RowId,
+        /// The file.
+        path: String,
+    },
+    /// Who wrote how much since the point of a row.
+    Stats {
+        /// The row.
+        row: RowId,
+    },
+    /// How to find what broke a command since the point of a row. A search may take long and needs a command,
+    /// so it is not run here.
+    Bisect {
+        /// The row.
+        row: RowId,
     },
 }
 

@@ -136,6 +136,7 @@ fn foot_line(menu: &Menu, width: usize, theme: &Theme) -> Line<'static> {
     if menu.options.can_undo {
         keys.insert(3, "u undo last rewind");
     }
+    keys.extend(["s stats", "B bisect"]);
     Line::styled(keys_that_fit(&keys, width), theme.hint)
 }
 

@@ -356,7 +356,7 @@ fn any_key() -> impl Strategy<Value = Key> {
             Key::Up, Key::Down, Key::PageUp, Key::PageDown, Key::Home, Key::End, Key::Enter, Key::Enter,
             Key::Esc, Key::Tab, Key::Backspace, Key::Left, Key::Right, Key::Ctrl('u'), Key::Ctrl('d'),
         ]),
-        4 => select("0123456789/jkqua? bfcpromttmtmbHHww".chars().collect::<Vec<_>>()).prop_map(Key::Char),
+        4 => select("0123456789/jkqua? bfcpromttmtmbHHwwsBBcc".chars().collect::<Vec<_>>()).prop_map(Key::Char),
         1 => any::<char>().prop_map(Key::Char),
         1 => Just(Key::Paste("p1\n2".to_owned())),
     ]

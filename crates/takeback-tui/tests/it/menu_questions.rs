@@ -139,6 +139,87 @@ fn a_key_asks_who_wrote_the_selected_file_and_esc_goes_back() {
     );
 }
 
+/// The stages with pages: the list, an open row, the blame of its file.
+fn stage(number: usize) -> Menu {
+    let mut menu = menu_of(1, options());
+    press(&mut menu, &[Key::Down]);
+    menu.set_preview(sample::point("p1"), Ok(sample::preview()));
+    if number > 0 {
+        press(&mut menu, &[Key::Enter, Key::Down, Key::Down]);
+    }
+    if number > 1 {
+        press(&mut menu, &[Key::Char('b')]);
+        menu.set_answer(&blame_of_readme(), Ok(blame()));
+    }
+    menu
+}
+
+#[test]
+fn every_key_opens_its_own_page_and_no_other_key_opens_one() {
+    let (row, path) = (sample::point("p1"), readme());
+    let stats = MenuQuestion::Stats { row: row.clone() };
+    let bisect = MenuQuestion::Bisect { row: row.clone() };
+    let (history, why) =
+        (MenuQuestion::History { path: readme() }, MenuQuestion::Why { path: readme(), line: 1 });
+    let cat = MenuQuestion::Cat { row, path };
+    let pages: [(usize, char, MenuQuestion, &str); 8] = [
+        (0, 's', stats.clone(), "stats since p1"),
+        (0, 'B', bisect.clone(), "bisect since p1"),
+        (1, 'b', blame_of_readme(), "blame README.md"),
+        (1, 'H', history, "history README.md"),
+        (1, 'c', cat, "cat p1:README.md"),
+        (1, 's', stats, "stats since p1"),
+        (1, 'B', bisect, "bisect since p1"),
+        (2, 'w', why, "why README.md:1"),
+    ];
+    for number in 0..3 {
+        for key in '!'..='~' {
+            let mut menu = stage(number);
+            let before = text(&mut menu, 80, 24);
+            let action = menu.press(&Key::Char(key));
+            let page = pages.iter().find(|(stage, its, ..)| (*stage, *its) == (number, key));
+            let Some((_, _, question, title)) = page else {
+                assert!(!matches!(action, MenuAction::Ask(_)), "{number} {key}: {action:?}");
+                continue;
+            };
+            assert_eq!(action, MenuAction::Ask(question.clone()), "{number} {key}");
+            let drawn = text(&mut menu, 80, 24);
+            assert_eq!(drawn.lines().next(), Some(*title), "{number} {key}");
+            assert!(drawn.contains("loading…"), "{drawn}");
+            let answer = MenuAnswer { text: vec![format!("answer of {title}")], file_lines: 0 };
+            menu.set_answer(question, Ok(answer));
+            assert!(text(&mut menu, 80, 24).contains(&format!("answer of {title}")), "{title}");
+            menu.press(&Key::Esc);
+            assert_eq!(text(&mut menu, 80, 24), before, "esc goes back: {number} {key}");
+        }
+    }
+    let mut menu = stage(0);
+    press(&mut menu, &[Key::Char('?')]);
+    let help = text(&mut menu, 80, 24);
+    for (_, key, ..) in &pages {
+        let is_named = |line: &str| {
+            let keys = line.get(..12).unwrap_or_default();
+            keys.split_whitespace().any(|word| word == key.to_string())
+        };
+        assert!(help.lines().any(is_named), "the help names {key}: {help}");
+    }
+}
+
+#[test]
+fn without_a_selected_row_there_is_nothing_to_ask_about() {
+    let mut menu = menu_of(1, options());
+    for key in ['s', 'B'] {
+        assert_eq!(menu.press(&Key::Char(key)), MenuAction::Stay);
+        assert!(text(&mut menu, 80, 24).contains("Select a row first."));
+    }
+    let mut menu = Menu::new(sample::rows(), sample::executions(), options());
+    press(&mut menu, &[Key::Tab, Key::Down]);
+    let row = sample::execution("exec-1");
+    let asked = menu.press(&Key::Char('s'));
+    assert_eq!(asked, MenuAction::Ask(MenuQuestion::Stats { row }));
+    assert!(text(&mut menu, 80, 24).starts_with("stats since exec-1\n"));
+}
+
 #[test]
 fn a_line_of_a_blame_is_asked_why_it_is_there() {
     let mut menu = opened_with(sample::preview());

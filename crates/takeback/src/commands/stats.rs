@@ -121,7 +121,11 @@ fn written_answer(written: Contribution) -> answers::Contribution {
     answers::Contribution { count, left }
 }
 
-fn print(stats: &Stats, sessions: &[Session], screen: &mut Screen) -> Result<u8, CommandError> {
+pub(crate) fn print(
+    stats: &Stats,
+    sessions: &[Session],
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     let names = SessionNames::of(sessions);
     let out = &mut screen.out;
     let none = Contribution::default();

@@ -115,9 +115,17 @@ fn foot_line(detail: &Detail, width: usize, theme: &Theme) -> Line<'static> {
     }
     let keys: &[&str] = match detail.choice() {
         Some(_) => &["enter restore", "esc back"],
-        None if !detail.has_ticks() => {
-            &["enter continue", "esc back", "b blame", "H history", "? keys", "pgdn diff"]
-        }
+        None if !detail.has_ticks() => &[
+            "enter continue",
+            "esc back",
+            "b blame",
+            "H history",
+            "? keys",
+            "pgdn diff",
+            "c contents",
+            "s stats",
+            "B bisect",
+        ],
         None if !detail.can_mark() => &[
             "enter continue",
             "esc back",
@@ -127,6 +135,9 @@ fn foot_line(detail: &Detail, width: usize, theme: &Theme) -> Line<'static> {
             "? keys",
             "a all",
             "pgdn diff",
+            "c contents",
+            "s stats",
+            "B bisect",
         ],
         None => &[
             "enter continue",
@@ -139,6 +150,9 @@ fn foot_line(detail: &Detail, width: usize, theme: &Theme) -> Line<'static> {
             "? keys",
             "a all",
             "pgdn diff",
+            "c contents",
+            "s stats",
+            "B bisect",
         ],
     };
     Line::styled(keys_that_fit(keys, width), theme.hint)

@@ -4,7 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
+use unicode_width::UnicodeWidthStr as _;
 
+use super::super::RowId;
 use super::super::question_page::{MenuQuestion, QuestionPage};
 use super::preview::wrapped;
 use super::{Areas, keys_that_fit, put, put_all};
@@ -46,11 +48,24 @@ pub(super) fn draw(page: &mut QuestionPage, buffer: &mut Buffer, areas: Areas, t
 }
 
 fn heading(question: &MenuQuestion, width: usize) -> String {
-    let (word, path, line) = match question {
-        MenuQuestion::Blame { path } => ("blame", path, String::new()),
-        MenuQuestion::History { path } => ("history", path, String::new()),
-        MenuQuestion::Why { path, line } => ("why", path, format!(":{line}")),
+    let (words, subject, line) = match question {
+        MenuQuestion::Blame { path } => ("blame ".to_owned(), path.as_str(), String::new()),
+        MenuQuestion::History { path } => ("history ".to_owned(), path.as_str(), String::new()),
+        MenuQuestion::Why { path, line } => ("why ".to_owned(), path.as_str(), format!(":{line}")),
+        MenuQuestion::Cat { row, path } => {
+            (format!("cat {}:", fit(short(row), width / 2)), path.as_str(), String::new())
+        }
+        MenuQuestion::Stats { row } => ("stats since ".to_owned(), short(row), String::new()),
+        MenuQuestion::Bisect { row } => ("bisect since ".to_owned(), short(row), String::new()),
     };
-    let room = width.saturating_sub(word.len() + 1 + line.len());
-    format!("{word} {}{line}", fit_end(path, room))
+    let room = width.saturating_sub(words.width() + line.len());
+    format!("{words}{}{line}", fit_end(subject, room))
+}
+
+/// The beginning of a point's id, or the name of an execution.
+fn short(row: &RowId) -> &str {
+    match row {
+        RowId::Point(id) => id.get(..8).unwrap_or(id),
+        RowId::Execution(name) => name,
+    }
 }

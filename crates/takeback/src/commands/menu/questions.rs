@@ -1,11 +1,12 @@
-//! Answers the menu's questions about a file, with the printing of `blame`, `history` and `why`.
+//! Answers the menu's questions, with the printing of the commands.
 
-use takeback_core::{Workspace, look_around_if_changed};
-use takeback_store::{Seq, WorkPath};
-use takeback_tui::{MenuAnswer, MenuQuestion};
+use takeback_core::{Workspace, look_around, look_around_if_changed};
+use takeback_store::{Point, PointKind, Seq, WorkPath};
+use takeback_tui::{MenuAnswer, MenuQuestion, RowId};
 
+use super::execution_request;
 use crate::args::{LogArgs, Options};
-use crate::commands::{blame, history, why};
+use crate::commands::{blame, cat, history, stats, why};
 use crate::error::{CommandError, Kind};
 use crate::screen::{CapturedText, Screen, name};
 use crate::session_name::SessionNames;
@@ -38,10 +39,98 @@ pub(crate) fn answer(
             let found = why::line_of(workspace, path, *line)?;
             why::print(&*workspace.store, &found, &mut screen)?;
         }
+        MenuQuestion::Cat { row, path } => {
+            let (point, path) = (point_of_row(workspace, row)?, path_of(workspace, path)?);
+            return Ok(MenuAnswer { text: contents(workspace, &point, &path)?, file_lines: 0 });
+        }
+        MenuQuestion::Stats { row } => {
+            let point = point_of_row(workspace, row)?;
+            look_around(workspace)?;
+            let counted = stats::count_between(workspace, Some(point.seq), None, None)?;
+            stats::print(&counted, &workspace.store.sessions()?, &mut screen)?;
+        }
+        MenuQuestion::Bisect { row } => {
+            let point = point_of_row(workspace, row)?;
+            return Ok(MenuAnswer { text: how_to_bisect(&point), file_lines: 0 });
+        }
     }
     screen.out.flush()?;
     let text = text.text().trim_end().lines().map(str::to_owned).collect();
     Ok(MenuAnswer { text, file_lines })
+}
+
+/// Bytes of a file on the page; `takeback cat` prints all of it.
+const CONTENTS_MAX: usize = 1 << 20;
+
+/// The lines of a file at a point.
+fn contents(
+    workspace: &Workspace,
+    point: &Point,
+    path: &WorkPath,
+) -> Result<Vec<String>, CommandError> {
+    let bytes = cat::contents_at(workspace, point, path)?;
+    let part = cat::FilePart { most: Some(CONTENTS_MAX), ..cat::FilePart::default() };
+    let part = cat::part_answer(point, path, &bytes, &part)?;
+    let whole = format!("takeback cat {}:{}", short_id(point), name(path));
+    let Some(text) = part.text.filter(|text| !text.contains('\0')) else {
+        return Ok(vec![format!(
+            "It is not text: {} bytes. `{whole} > FILE` saves it.",
+            part.size
+        )]);
+    };
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    if lines.is_empty() {
+        lines.push("The file is empty.".to_owned());
+    }
+    if part.cut {
+        lines.push(format!("… only the beginning is here. `{whole}` prints all of it."));
+    }
+    Ok(lines)
+}
+
+fn how_to_bisect(point: &Point) -> Vec<String> {
+    let id = short_id(point);
+    let files = match point.kind {
+        PointKind::Prompt => "the files before this prompt",
+        _ => "the files of this point",
+    };
+    [
+        "Finds the prompt, and then the tool call, after which a command fails.",
+        "The command runs in a scratch copy; your files are not changed.",
+        "",
+        "Run in a shell, with your test as COMMAND:",
+        "",
+        &format!("  takeback bisect --good {id} -- COMMAND"),
+        "",
+        &format!("COMMAND must succeed with {files}, and fail now."),
+        "For example:",
+        "",
+        &format!("  takeback bisect --good {id} -- npm test"),
+        &format!("  takeback bisect --good {id} -- sh -c 'cargo build && ./check'"),
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+fn short_id(point: &Point) -> String {
+    point.id.to_string()[..8].to_owned()
+}
+
+/// The point of a row; of an execution, the one that its last success goes back to.
+fn point_of_row(workspace: &Workspace, row: &RowId) -> Result<Point, CommandError> {
+    let points = workspace.store.points()?;
+    let id = match row {
+        RowId::Point(id) => id.clone(),
+        RowId::Execution(name) => {
+            let (record, _) = execution_request(workspace, name)?;
+            let point = record.point.ok_or_else(|| {
+                CommandError::new(Kind::Error, format!("{name} was saved without files"))
+            })?;
+            point.to_string()
+        }
+    };
+    let found = points.into_iter().find(|point| point.id.to_string() == id);
+    found.ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))
 }
 
 /// The path that is shown by this name.

@@ -348,6 +348,18 @@ fn a_file_of_the_preview_is_asked_about() {
     menu.types("w").sees("why a.txt:1").sees("make it two").sees("-one").sees("+two");
     menu.types(ESC).sees("blame a.txt").types(ESC).sees("> [x] restore");
     menu.types("H").sees("history a.txt").sees("make it one").types(ESC).sees("> [x] restore");
+    let log = user.json(&["log"]);
+    let short = &log[0]["id"].as_str().expect("an id")[..8];
+    // The file before the prompt.
+    let title = format!("cat {short}:a.txt");
+    menu.types("c").sees(&title).sees("one").types(ESC).sees("> [x] restore");
+    let title = format!("stats since {short}");
+    menu.types("s").sees(&title).sees("agents").sees("you").sees("make it two");
+    assert!(!menu.shown().contains("make it one"), "{}", menu.shown());
+    menu.types(ESC).sees("> [x] restore");
+    let command = format!("takeback bisect --good {short} -- COMMAND");
+    menu.types("B").sees(&format!("bisect since {short}")).sees(&command);
+    menu.types(ESC).sees("> [x] restore");
     // The second file was made by the prompt.
     menu.types(DOWN)
         .sees("> [x] delete")
