@@ -57,6 +57,14 @@ export interface BisectAnswer {
   skipped: number;
 }
 
+/** `history:blame`: the lines of a file, and what the command prints on standard error. */
+export interface BlameReport {
+  /** The lines, in order. */
+  lines: BlamedLine[];
+  /** What could not be asked about; lines may lack an author because of it. */
+  problems: string[];
+}
+
 /** A line, and who wrote it. */
 export interface BlamedLine {
   /** Its number, from 1. */
@@ -1170,6 +1178,8 @@ export interface WhyAnswer {
   patch: string | null;
   /** The first line of the commit's message. */
   summary: string | null;
+  /** What could not be asked about; the author may be missing because of it. */
+  problems: string[];
   /** The exact bytes, where the line is not UTF-8 and `text` is lossy. */
   textBase64?: string;
 }
@@ -1202,7 +1212,7 @@ export interface Results {
   'event:hook': HookAnswer;
   'event:record': RecordAnswer;
   'history:bisect': BisectAnswer;
-  'history:blame': BlamedLine[];
+  'history:blame': BlameReport;
   'history:cat': CatAnswer;
   'history:path': FileRow[];
   'history:stats': StatsAnswer;

@@ -69,7 +69,8 @@ test('file checkpoints are listed, rewound and cleaned up', async () => {
 
 test('questions about files are answered', async () => {
   await story(client, user);
-  const lines = await client.history.blame('a.txt');
+  const { lines, problems } = await client.history.blame('a.txt');
+  assert.deepEqual(problems, []);
   assert.deepEqual(
     lines.map((line) => [line.line, line.text, line.author, line.prompt]),
     [[1, 'three', 'agent', 'three']],

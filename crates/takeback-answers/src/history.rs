@@ -4,8 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Author, ByAuthor, ChangeCount, Evidence, FilePath, Id, TakenBack, Time};
 
-/// `blame` and `history:blame`: the lines of a file, in order.
+/// `blame`: the lines of a file, in order.
 pub type BlameAnswer = Vec<BlamedLine>;
+
+/// `history:blame`: the lines of a file, and what the command prints on standard error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct BlameReport {
+    /// The lines, in order.
+    pub lines: BlameAnswer,
+    /// What could not be asked about; lines may lack an author because of it.
+    pub problems: Vec<String>,
+}
 
 /// A line, and who wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +117,8 @@ pub struct WhyAnswer {
     pub patch: Option<String>,
     /// The first line of the commit's message.
     pub summary: Option<String>,
+    /// What could not be asked about; the author may be missing because of it.
+    pub problems: Vec<String>,
 }
 
 /// `history` and `history:path`: newest first.

@@ -49,9 +49,9 @@ pub use self::file::{
 };
 pub use self::follow_up::{CrossedCommit, FollowUp, GitFollowUp, GitStatus, HeadMove, InstallHint};
 pub use self::history::{
-    BisectAnswer, BlameAnswer, BlamedLine, CatAnswer, Contribution, FileRow, HistoryAnswer,
-    LineAuthor, LineSource, LineWriter, ModelStats, PromptStats, SessionStats, StatsAnswer,
-    WhyAnswer,
+    BisectAnswer, BlameAnswer, BlameReport, BlamedLine, CatAnswer, Contribution, FileRow,
+    HistoryAnswer, LineAuthor, LineSource, LineWriter, ModelStats, PromptStats, SessionStats,
+    StatsAnswer, WhyAnswer,
 };
 pub use self::point::{
     ByAuthor, Call, ChangeCount, CheckpointAnswer, DiffAnswer, GitState, LogAnswer, Point,

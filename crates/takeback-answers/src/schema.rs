@@ -6,7 +6,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ArchiveAnswer, BisectAnswer, BlameAnswer, CatAnswer, Checkpoint, CheckpointAnswer,
+    ArchiveAnswer, BisectAnswer, BlameAnswer, BlameReport, CatAnswer, Checkpoint, CheckpointAnswer,
     CleanupAnswer, CleanupPreview, ConfigAnswer, ConfigFileAnswer, ConfigSetAnswer, DiffAnswer,
     DoctorAnswer, DuAnswer, EffectAnswer, ErrorAnswer, ExportAnswer, FileCheckpoint, ForgetAnswer,
     HistoryAnswer, HookAnswer, ImportAnswer, InitAnswer, LogAnswer, NotesShowAnswer,
@@ -103,7 +103,7 @@ const METHODS: &[Entry] = entries! {
     "event:hook": HookAnswer;
     "event:record": RecordAnswer;
     "history:bisect": BisectAnswer;
-    "history:blame": BlameAnswer;
+    "history:blame": BlameReport;
     "history:cat": CatAnswer;
     "history:path": HistoryAnswer;
     "history:stats": StatsAnswer;

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use takeback_answers::{
-    BisectAnswer, BlameAnswer, BlamedLine, CatAnswer, FileRow, HistoryAnswer, StatsAnswer,
+    BisectAnswer, BlameReport, BlamedLine, CatAnswer, FileRow, HistoryAnswer, StatsAnswer,
     WhyAnswer,
 };
 
@@ -21,6 +21,9 @@ pub(crate) const MOST_BYTES: usize = 30_000;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Blame {
     pub(crate) lines: Vec<BlamedLine>,
+    /// What could not be asked about; lines may lack an author because of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) problems: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
     #[serde(skip_serializing_if = "OmittedCounts::is_empty")]
@@ -85,8 +88,8 @@ impl From<BisectAnswer> for Bisect {
     }
 }
 
-impl From<BlameAnswer> for Blame {
-    fn from(mut lines: BlameAnswer) -> Self {
+impl From<BlameReport> for Blame {
+    fn from(BlameReport { mut lines, problems }: BlameReport) -> Self {
         let mut left_out = OmittedCounts::new();
         cut(&mut left_out, "lines", &mut lines);
         for line in &mut lines {
@@ -99,7 +102,7 @@ impl From<BlameAnswer> for Blame {
                 next + MOST - 1
             )
         });
-        Self { lines, note, left_out }
+        Self { lines, problems, note, left_out }
     }
 }
 
@@ -187,17 +190,21 @@ mod tests {
             "prompt": null, "at": null, "commit": null, "name": null})
     }
 
+    fn report(lines: serde_json::Value) -> BlameReport {
+        BlameReport { lines: serde_json::from_value(lines).unwrap(), problems: Vec::new() }
+    }
+
     #[test]
     fn a_long_file_is_cut_with_the_lines_to_ask_for() {
         let many: Vec<_> = (11..=310).map(|number| line(number, "x")).collect();
-        let blame = Blame::from(serde_json::from_value::<BlameAnswer>(json!(many)).unwrap());
+        let blame = Blame::from(report(json!(many)));
         assert_eq!((blame.lines.len(), blame.lines[199].line), (200, 210));
         let note = "Lines from 211 on are left out. Ask again with `lines`, as in \"211-410\".";
         assert_eq!(blame.note.as_deref(), Some(note));
         assert_eq!(blame.left_out, OmittedCounts::from([("lines", 100)]));
 
         let wide = json!([line(1, &"é".repeat(1_000))]);
-        let blame = Blame::from(serde_json::from_value::<BlameAnswer>(wide).unwrap());
+        let blame = Blame::from(report(wide));
         assert_eq!(blame.lines[0].text.chars().count(), LINE + 1);
         assert_eq!(blame.note, None);
     }

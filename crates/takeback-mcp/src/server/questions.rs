@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use takeback_answers::{
-    BisectAnswer, BlameAnswer, CatAnswer, HistoryAnswer, StatsAnswer, WhyAnswer,
+    BisectAnswer, BlameReport, CatAnswer, HistoryAnswer, StatsAnswer, WhyAnswer,
 };
 
 use super::{Reply, Server, ToolError};
@@ -15,7 +15,7 @@ impl Server {
     pub(super) async fn blame(&self, input: inputs::Blame) -> Result<Reply, ToolError> {
         let inputs::Blame { path, lines } = input;
         let params = json!({"path": path, "lines": lines});
-        let blame = Blame::from(self.read::<BlameAnswer>("history:blame", params).await?);
+        let blame = Blame::from(self.read::<BlameReport>("history:blame", params).await?);
         Ok(Reply::new(text::blame(&path, &blame), &blame))
     }
 

@@ -26,12 +26,14 @@ pub(crate) fn blame(file: &str, blame: &Blame) -> String {
     if blame.lines.is_empty() {
         text.push_str("The file is empty.\n");
     }
+    add_problems(&mut text, &blame.problems);
     add_note(&mut text, blame.note.as_deref());
     text
 }
 
 pub(crate) fn why(file: &str, why: &Why) -> String {
-    let WhyAnswer { line, whole_prompt, command, written_to, patch, summary } = &why.answer;
+    let WhyAnswer { line, whole_prompt, command, written_to, patch, summary, problems } =
+        &why.answer;
     let mut text = format!("{}:{}\n", path(file), line.line);
     push(&mut text, format_args!("  | {}", one_line(&line.text, 120)));
     push(&mut text, format_args!("Written by {}.", writer(&line.writer)));
@@ -53,6 +55,7 @@ pub(crate) fn why(file: &str, why: &Why) -> String {
     if let Some(patch) = patch {
         push(&mut text, format_args!("The change:\n{}", patch.trim_end()));
     }
+    add_problems(&mut text, problems);
     add_note(&mut text, why.note.as_deref());
     text
 }
@@ -228,6 +231,12 @@ fn writer(writer: &LineWriter) -> String {
     who
 }
 
+fn add_problems(text: &mut String, problems: &[String]) {
+    for problem in problems {
+        push(text, format_args!("Not known: {}.", one_line(problem, 300)));
+    }
+}
+
 fn add_note(text: &mut String, note: Option<&str>) {
     if let Some(note) = note {
         push(text, format_args!("({note})"));
@@ -241,6 +250,7 @@ fn push(text: &mut String, line: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use takeback_answers::BlameReport;
 
     use super::*;
 
@@ -271,16 +281,18 @@ mod tests {
             line(13, "five", unknown),
             line(14, "six", json!({"author": "before", "source": null})),
         ]);
-        let lines: takeback_answers::BlameAnswer = serde_json::from_value(lines).unwrap();
+        let lines = serde_json::from_value(lines).unwrap();
+        let problems = vec!["2 Agent Trace records\ncannot be read".to_owned()];
         assert_eq!(
-            blame("a\nb.rs", &Blame::from(lines)),
+            blame("a\nb.rs", &Blame::from(BlameReport { lines, problems })),
             "a\\nb.rs:\n\
              9 by the user\n  | one\n\
              10-11 by session s1 with Edit, point 717fc7c81e8ac477 “Make it\\nbetter\\u{201d}”\n  | two\n  \
              | \\u{202e}three\n\
              12 by cursor, commit 0123456789ab (a note on it says so)\n  | four\n\
              13 by unknown: the user or session s2\n  | five\n\
-             14 by unknown: older than the log\n  | six\n"
+             14 by unknown: older than the log\n  | six\n\
+             Not known: 2 Agent Trace records\\ncannot be read.\n"
         );
     }
 
@@ -288,7 +300,7 @@ mod tests {
     fn why_has_the_prompt_and_the_change() {
         let mut answer = line(2, "two", agent());
         let more = json!({"wholePrompt": "Make it\nbetter", "command": null, "writtenTo": "old.rs",
-            "patch": "-1\n+two\n", "summary": null, "at": "2026-11-15T22:29:32Z"});
+            "patch": "-1\n+two\n", "summary": null, "problems": [], "at": "2026-11-15T22:29:32Z"});
         answer.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let answer: WhyAnswer = serde_json::from_value(answer).unwrap();
         assert_eq!(

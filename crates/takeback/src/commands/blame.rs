@@ -29,7 +29,8 @@ use crate::time::{ago, now};
 pub(crate) struct BlamedLines {
     pub(crate) path: WorkPath,
     pub(crate) lines: Vec<NumberedLine>,
-    problems: Vec<String>,
+    /// What could not be asked about.
+    pub(crate) problems: Vec<String>,
 }
 
 /// A line and its number, from 1.

@@ -20,7 +20,7 @@ use crate::time::{ago, moment, now};
 
 /// A line that the user named.
 pub(crate) struct NamedLine {
-    blamed: BlamedLines,
+    pub(crate) blamed: BlamedLines,
 }
 
 impl NamedLine {
@@ -110,6 +110,7 @@ pub(crate) fn answer(
         written_to: found.written_to().map(|path| answers::path(path).file_path),
         patch,
         summary: writer.commit.as_ref().map(|commit| commit.summary.clone()),
+        problems: found.blamed.problems.clone(),
     })
 }
 

@@ -11,7 +11,7 @@ use crate::hook::Session;
 use crate::schema::Schema;
 use crate::user::User;
 
-fn git(user: &User, line: &str) -> String {
+pub(crate) fn git(user: &User, line: &str) -> String {
     let output = Command::new("git")
         .args(line.split(' '))
         .current_dir(user.work())
@@ -24,7 +24,7 @@ fn git(user: &User, line: &str) -> String {
 }
 
 /// A repository in which an agent has added a line, committed.
-fn project() -> User {
+pub(crate) fn project() -> User {
     let user = User::with(&[("a.txt", "one\n")]);
     git(&user, "init -q -b main");
     git(&user, "config user.name Me");

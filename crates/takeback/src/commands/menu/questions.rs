@@ -1,5 +1,7 @@
 //! Answers the menu's questions, with the printing of the commands.
 
+use std::io::Write as _;
+
 use takeback_core::{Workspace, look_around, look_around_if_changed};
 use takeback_store::{Point, PointKind, Seq, WorkPath};
 use takeback_tui::{MenuAnswer, MenuQuestion, RowId};
@@ -8,7 +10,7 @@ use super::execution_request;
 use crate::args::{LogArgs, Options};
 use crate::commands::{blame, cat, history, stats, why};
 use crate::error::{CommandError, Kind};
-use crate::screen::{CapturedText, Screen, name};
+use crate::screen::{CapturedText, Screen, name, plain};
 use crate::session_name::SessionNames;
 
 /// The answer as text. The file is named as the preview shows it, which may differ from its name on disk.
@@ -26,6 +28,9 @@ pub(crate) fn answer(
             let blamed = blame::lines_at(workspace, path, None)?;
             let names = SessionNames::of(&workspace.store.sessions()?);
             blame::print(&blamed.lines, &names, &mut screen)?;
+            for problem in &blamed.problems {
+                writeln!(screen.out, "{}", plain(problem))?;
+            }
             file_lines = blamed.lines.len();
         }
         MenuQuestion::History { path } => {
@@ -38,6 +43,9 @@ pub(crate) fn answer(
             let path = path_of(workspace, path)?;
             let found = why::line_of(workspace, path, *line)?;
             why::print(&*workspace.store, &found, &mut screen)?;
+            for problem in &found.blamed.problems {
+                writeln!(screen.out, "\n{}", plain(problem))?;
+            }
         }
         MenuQuestion::Cat { row, path } => {
             let (point, path) = (point_of_row(workspace, row)?, path_of(workspace, path)?);

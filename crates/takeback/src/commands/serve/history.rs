@@ -7,6 +7,7 @@ use takeback_ipc::{NamedParams, Outcome, Outlet};
 
 use super::client::{Client, result};
 use super::fault::{self, MOST_BYTES, fault};
+use crate::answers;
 use crate::args::{BisectArgs, LogArgs};
 use crate::commands::{bisect, blame, cat, history, stats, why};
 use crate::error::CommandError;
@@ -18,7 +19,8 @@ pub(super) fn blame(client: &mut Client, params: &NamedParams, _: &Outlet) -> Ou
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
     let found = blame::lines_of(workspace, &at.options, &path, lines.as_deref())?;
-    result(&found.lines.iter().map(blame::answer).collect::<Vec<_>>())
+    let lines = found.lines.iter().map(blame::answer).collect();
+    result(&answers::BlameReport { lines, problems: found.problems })
 }
 
 pub(super) fn why(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::wire::{Client, stdio, user_with_server};
+use crate::notes::{git, project};
 use crate::user::{User, column};
 
 /// A session with two prompts, an edit after each.
@@ -43,7 +44,6 @@ fn read_only_methods_answer_as_their_commands() {
             json!({ "from": "m1!", "by": "agent" }),
             vec!["diff", "m1!", "--by", "agent"],
         ),
-        ("history:blame", json!(["a.txt", "1"]), vec!["blame", "a.txt", "-L", "1"]),
         ("history:why", json!(["a.txt:1"]), vec!["why", "a.txt:1"]),
         ("history:path", json!(["a.txt", 1]), vec!["history", "a.txt", "-n", "1"]),
         ("history:cat", json!(["m2:a.txt"]), vec!["cat", "m2:a.txt"]),
@@ -63,6 +63,9 @@ fn read_only_methods_answer_as_their_commands() {
     ] {
         assert_eq!(client.call(method, &params), user.json(&command), "{method} {params}");
     }
+    let blame = client.call("history:blame", &json!(["a.txt", "1"]));
+    let lines = user.json(&["blame", "a.txt", "-L", "1"]);
+    assert_eq!(blame, json!({ "lines": lines, "problems": [] }));
     let test = ["grep", "-q", "one", "a.txt"];
     let found = client.call("history:bisect", &json!({ "command": test, "good": "m1" }));
     let args = ["bisect", "--json", "--good", "m1", "--"].into_iter().chain(test);
@@ -410,4 +413,22 @@ fn every_method_refuses_a_wrong_parameter() {
             assert_eq!(refused, (-32602, "invalidParams".to_owned()), "{method} {wrong}");
         }
     }
+}
+
+#[test]
+fn what_blame_could_not_ask_is_in_its_answer() {
+    let user = project();
+    user.write("a.txt", "one\ntwo\nmine\n");
+    git(&user, "notes --ref=ai add -f -m unreadable HEAD~1");
+    let mut client = stdio(&user);
+    let problem = "cannot be read";
+    let blame = client.call("history:blame", &json!({ "path": "a.txt" }));
+    assert_eq!(blame["lines"], user.json(&["blame", "a.txt"]), "{blame}");
+    let problems = blame["problems"].as_array().expect("a list");
+    assert_eq!(problems.len(), 1, "{blame}");
+    let problem = problems[0].as_str().filter(|text| text.contains(problem)).expect("a problem");
+    let why = client.call("history:why", &json!({ "line": "a.txt:1" }));
+    assert_eq!(why["problems"], json!([problem]), "{why}");
+    assert_eq!(why, user.json(&["why", "a.txt:1"]));
+    user.succeeds(&["blame", "a.txt", "--json"]).reports(problem);
 }
