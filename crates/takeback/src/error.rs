@@ -419,12 +419,24 @@ impl From<ExecutionError> for CommandError {
     }
 }
 
+/// Whether git reads the name as a commit, and no point has such a name. A point's id has 16 digits.
+fn is_commit(name: &str) -> bool {
+    let is_head = name
+        .strip_prefix("HEAD")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['~', '^', '@']));
+    let is_hash = (17..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_hexdigit());
+    is_head || is_hash || name.starts_with("refs/") || name.starts_with("origin/")
+}
+
 impl From<PointNameError> for CommandError {
     fn from(error: PointNameError) -> Self {
         let hint = match &error {
             PointNameError::NoPoints => "`takeback checkpoint` makes one.".to_owned(),
             PointNameError::NotFound { nearest: Some(nearest), .. } => {
                 format!("Did you mean {nearest}? `takeback log` lists the points.")
+            }
+            PointNameError::NotFound { name, .. } if is_commit(name) => {
+                "A commit of git is not a point. `takeback log` lists the points.".to_owned()
             }
             PointNameError::NotFound { .. } => "`takeback log` lists the points.".to_owned(),
             PointNameError::Several { .. } => "Name one of them by its id.".to_owned(),

@@ -88,11 +88,87 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("state branch", "takeback state fork ID BRANCH"),
 ];
 
+/// A command, an option that it does not have (without its dashes), and what to type instead.
+const OPTIONS: &[(&str, &str, &str)] = &[
+    ("diff", "author", "takeback diff --by you"),
+    ("diff", "name-only", "takeback diff --stat"),
+    ("log", "author", "takeback log --by you"),
+    ("log", "rewinds", "takeback log --ops"),
+    ("log", "operations", "takeback log --ops"),
+    ("log", "reflog", "takeback log --ops"),
+    ("log", "max-count", "takeback log -n N"),
+    ("log", "after", "takeback log --since TIME"),
+    ("log", "before", "takeback log --until TIME"),
+    ("log", "follow", "takeback history PATH"),
+    ("rewind", "hard", "takeback rewind POINT --exact"),
+    ("rewind", "force", "takeback rewind POINT -y"),
+    ("rewind", "all", "takeback rewind POINT --all-agents"),
+    ("rewind", "file", "takeback rewind POINT --path PATH"),
+    ("checkpoint", "message", "takeback checkpoint LABEL"),
+    ("checkpoint", "m", "takeback checkpoint LABEL"),
+    ("checkpoint", "label", "takeback checkpoint LABEL"),
+];
+
+/// A command, an option that is not needed, and why.
+const NEEDLESS: &[(&str, &str, &str)] =
+    &[("log", "oneline", "`takeback log` has one line for each point already")];
+
+/// A command that takes fewer words, and how to write them.
+const WORDS: &[(&str, &str)] = &[
+    ("bisect", "write the command after two dashes: `takeback bisect -- COMMAND`"),
+    ("cat", "write point and path with a colon between: `takeback cat POINT:PATH`"),
+    ("why", "write path and line with a colon between: `takeback why PATH:LINE`"),
+    ("blame", "choose a line with an option: `takeback blame PATH -L LINE`"),
+    ("stats", "write two points with dots between: `takeback stats A..B`"),
+    ("diff", "choose paths with an option: `takeback diff POINT --path PATH`"),
+    ("rewind", "choose paths with an option: `takeback rewind POINT --path PATH`"),
+];
+
 /// Replaces clap's guess from similar letters by what the word means elsewhere.
-pub(super) fn explain(mut error: clap::Error, words: &[OsString]) -> clap::Error {
-    if error.kind() != ErrorKind::InvalidSubcommand {
-        return error;
+pub(super) fn explain(error: clap::Error, words: &[OsString]) -> clap::Error {
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => explain_command(error, words),
+        ErrorKind::UnknownArgument => explain_argument(error),
+        _ => error,
     }
+}
+
+fn explain_argument(mut error: clap::Error) -> clap::Error {
+    let (command, tip) = {
+        let (Some(ContextValue::String(argument)), Some(ContextValue::StyledStr(usage))) =
+            (error.get(ContextKind::InvalidArg), error.get(ContextKind::Usage))
+        else {
+            return error;
+        };
+        // `Usage: takeback diff --path <PATH> [FROM] [TO]`
+        let usage = usage.to_string();
+        let Some(command) = usage.split_whitespace().nth(2) else { return error };
+        let is_it = |of: &str, option: &str| {
+            of == command && argument.starts_with('-') && option == argument.trim_start_matches('-')
+        };
+        let option = OPTIONS.iter().find(|(of, option, _)| is_it(of, option));
+        let needless = NEEDLESS.iter().find(|(of, option, _)| is_it(of, option));
+        let word = WORDS.iter().find(|(of, _)| *of == command && !argument.starts_with('-'));
+        let tip = match (option, needless, word) {
+            (Some((.., meant)), ..) => format!("did you mean `{meant}`?"),
+            (_, Some((.., why)), _) => (*why).to_owned(),
+            (.., Some((_, how))) => (*how).to_owned(),
+            _ => return error,
+        };
+        (command.to_owned(), tip)
+    };
+    error.remove(ContextKind::SuggestedArg);
+    // clap's usage contains the option that it guessed.
+    let mut program = super::command_line();
+    program.build();
+    if let Some(command) = program.find_subcommand_mut(&command) {
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
+    }
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+    error
+}
+
+fn explain_command(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
@@ -144,6 +220,26 @@ mod tests {
     }
 
     #[test]
+    fn no_command_has_these_options_and_each_meaning_is_valid() {
+        let options = OPTIONS.iter().map(|(command, option, meant)| (command, option, *meant));
+        let needless =
+            NEEDLESS.iter().map(|(command, option, _)| (command, option, "takeback log"));
+        for (command, option, meant) in options.chain(needless) {
+            let dashes = if option.len() == 1 { "-" } else { "--" };
+            let line = format!("takeback {command} {dashes}{option}");
+            let error = Args::of(&split(&line)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{command} {option}");
+            let filled = split(&meant.replace(" N", " 3").replace("TIME", "2h"));
+            drop(Args::of(&filled).unwrap_or_else(|error| panic!("{command} {option}: {error}")));
+        }
+        for (command, how) in WORDS {
+            let (_, meant) = how.split_once('`').unwrap();
+            let filled = split(&meant.trim_end_matches('`').replace("PATH:LINE", "a:1"));
+            drop(Args::of(&filled).unwrap_or_else(|error| panic!("{command}: {error}")));
+        }
+    }
+
+    #[test]
     fn a_wrong_command_names_what_was_probably_meant() {
         for (line, tip) in [
             ("takeback annotate", "did you mean `takeback blame PATH`?"),
@@ -152,6 +248,19 @@ mod tests {
             ("takeback -C / stash", "did you mean `takeback checkpoint LABEL`?"),
             ("takeback state ls", "did you mean `takeback state list`?"),
             ("takeback session ls", "did you mean `takeback sessions`?"),
+            ("takeback diff --author me", "did you mean `takeback diff --by you`?"),
+            ("takeback log --author=me", "did you mean `takeback log --by you`?"),
+            ("takeback log --rewinds", "did you mean `takeback log --ops`?"),
+            ("takeback log --oneline", "`takeback log` has one line for each point already"),
+            ("takeback rewind --hard @", "did you mean `takeback rewind POINT --exact`?"),
+            ("takeback checkpoint -m x", "did you mean `takeback checkpoint LABEL`?"),
+            ("takeback bisect ./check", "after two dashes: `takeback bisect -- COMMAND`"),
+            ("takeback bisect --good @ npm test", "after two dashes: `takeback bisect -- COMMAND`"),
+            ("takeback cat @~2 src/a.rs", "a colon between: `takeback cat POINT:PATH`"),
+            ("takeback why a.rs 12", "a colon between: `takeback why PATH:LINE`"),
+            ("takeback stats @~2 @", "dots between: `takeback stats A..B`"),
+            ("takeback diff @~2 @ src", "an option: `takeback diff POINT --path PATH`"),
+            ("takeback log --pacth", "a similar argument exists: '--patch'"),
             ("takeback rewnd", "similar subcommands exist: 'record', 'rewind'"),
             ("takeback xyzzy", "`takeback help` lists the commands"),
         ] {

@@ -49,6 +49,39 @@ fn help_for_a_word_that_is_no_command_names_what_was_probably_meant() {
 }
 
 #[test]
+fn a_wrong_option_or_word_names_what_was_probably_meant() {
+    let user = User::with(&[("a", "1")]);
+    insta::assert_snapshot!(user.exits(2, &["diff", "--author", "me"]).err, @"
+    error: unexpected argument '--author' found
+
+      tip: did you mean `takeback diff --by you`?
+
+    Usage: takeback diff [OPTIONS] [FROM] [TO]
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(user.exits(2, &["bisect", "./check", "--json"]).err, @r#"{"error":"unexpected argument './check' found","hints":["tip: write the command after two dashes: `takeback bisect -- COMMAND`","Usage: takeback bisect [OPTIONS] -- <COMMAND>..."],"code":2}"#);
+    insta::assert_snapshot!(user.exits(2, &["log", "--oneline"]).err, @"
+    error: unexpected argument '--oneline' found
+
+      tip: `takeback log` has one line for each point already
+
+    Usage: takeback log [OPTIONS] [PATH]...
+
+    For more information, try '--help'.
+    ");
+    user.succeeds(&["checkpoint", "start"]);
+    insta::assert_snapshot!(user.exits(1, &["show", "HEAD"]).err, @r#"
+    takeback: no point is called "HEAD"
+      A commit of git is not a point. `takeback log` lists the points.
+    "#);
+    for name in ["HEAD~2", "origin/main", &"9501f4e".repeat(6)[..40]] {
+        user.exits(1, &["diff", name]).reports("A commit of git is not a point.");
+    }
+    assert!(!user.exits(1, &["show", "HEADER"]).err.contains("git"));
+}
+
+#[test]
 fn an_example_ends_the_help_of_a_command() {
     let user = User::new();
     let help = user.succeeds(&["help", "blame"]).out;
