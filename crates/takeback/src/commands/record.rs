@@ -3,21 +3,21 @@
 //! The end of the input ends the calls that were opened through it: the agent may have died without another
 //! event.
 
+mod wire;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, BufRead, Read as _};
-use std::path::PathBuf;
-use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::Value;
 use takeback_core::history::kept_for_call;
 use takeback_core::record::{RecordError, RecordOutcome};
-use takeback_core::{AgentEvent, CallReport, CallTargets, Outcome, Tools, Workspace, process};
+use takeback_core::{AgentEvent, CallReport, CallTargets, Outcome, Workspace};
 use takeback_store::{
     CallId, CallState, NotCapturedReason, PointId, Process, Seq, SessionId, StoreError, TurnId,
     WorkPath,
 };
 
+use self::wire::{InputLine, WireEvent, convert, name_of, running};
 use super::cleanup::{clean_up_if_due, enforce_point_cap_in_background};
 use super::state::input::check_exact;
 use super::state::save::{Files, of_event, save_with_files};
@@ -28,87 +28,6 @@ use crate::args::{Options, RecordArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Place, Store};
 use crate::screen::Screen;
-
-/// One line of input.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-enum WireEvent {
-    SessionStart {
-        session: String,
-        agent: Option<String>,
-        parent: Option<String>,
-        /// The agent's process, whose death ends the session.
-        pid: Option<u32>,
-        model: Option<String>,
-    },
-    Prompt {
-        session: String,
-        message: Option<String>,
-        /// Empty if the prompt has no text: an image, for example.
-        text: String,
-        model: Option<String>,
-    },
-    BeforeTool {
-        session: String,
-        call: String,
-        tool: String,
-        paths: Option<Vec<PathBuf>>,
-        shell: Option<WireShell>,
-    },
-    AfterTool {
-        session: String,
-        call: String,
-        #[serde(default = "yes")]
-        ok: bool,
-        /// It continues in the background.
-        #[serde(default)]
-        background: bool,
-        /// The user stopped it.
-        #[serde(default)]
-        interrupted: bool,
-        /// The user refused it: it never ran.
-        #[serde(default)]
-        rejected: bool,
-        /// How long it ran, without waiting for permission.
-        duration_ms: Option<u64>,
-        tool: Option<String>,
-    },
-    TurnEnd {
-        session: String,
-        model: Option<String>,
-    },
-    SessionEnd {
-        session: String,
-        model: Option<String>,
-    },
-    Step {
-        session: String,
-        checkpoint: Value,
-    },
-}
-
-/// A command, or only the fact that there is one.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum WireShell {
-    Flag(bool),
-    Command(String),
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// A process id that belongs to no process.
-#[derive(Debug, thiserror::Error)]
-#[error("no process has the id {pid}")]
-struct NoProcess {
-    pid: u32,
-}
-
-fn running(pid: u32) -> Result<Process, NoProcess> {
-    process::started(pid).ok_or(NoProcess { pid })
-}
 
 pub(crate) fn record(
     options: &Options,
@@ -473,93 +392,4 @@ fn refused(event: Option<&str>, error: String) -> RecordAnswer {
 
 fn refused_by(event: &str, error: impl Into<CommandError>) -> RecordAnswer {
     refused(Some(event), error.into().what())
-}
-
-fn name_of(event: &WireEvent) -> &'static str {
-    match event {
-        WireEvent::SessionStart { .. } => "session_start",
-        WireEvent::Prompt { .. } => "prompt",
-        WireEvent::BeforeTool { .. } => "before_tool",
-        WireEvent::AfterTool { .. } => "after_tool",
-        WireEvent::TurnEnd { .. } => "turn_end",
-        WireEvent::SessionEnd { .. } => "session_end",
-        WireEvent::Step { .. } => "step",
-    }
-}
-
-/// The content of an input line.
-enum InputLine {
-    Event(AgentEvent),
-    Step { session: String, checkpoint: Value },
-}
-
-fn convert(event: WireEvent, tools: &Tools) -> Result<InputLine, NoProcess> {
-    let event = match event {
-        WireEvent::Step { session, checkpoint } => {
-            return Ok(InputLine::Step { session, checkpoint });
-        }
-        WireEvent::SessionStart { session, agent, parent, pid, model } => {
-            AgentEvent::SessionStart {
-                session: SessionId(session),
-                agent,
-                parent: parent.map(SessionId),
-                owner: pid.map(running).transpose()?,
-                model,
-            }
-        }
-        WireEvent::Prompt { session, message, text, model } => {
-            AgentEvent::Prompt { session: SessionId(session), message, text, model }
-        }
-        WireEvent::BeforeTool { session, call, tool, paths, shell } => {
-            let touches = match (shell, paths) {
-                (Some(WireShell::Command(command)), paths) => CallTargets::Anything {
-                    command: Some(command),
-                    paths: paths.unwrap_or_default(),
-                },
-                (Some(WireShell::Flag(true)), paths) => {
-                    CallTargets::Anything { command: None, paths: paths.unwrap_or_default() }
-                }
-                // Explicit paths count more than the tool's name.
-                (_, Some(paths)) if !paths.is_empty() => CallTargets::Paths(paths),
-                _ => tools.touches(&tool, Vec::new(), None),
-            };
-            AgentEvent::BeforeTool {
-                session: SessionId(session),
-                call: CallId(call),
-                tool,
-                touches,
-            }
-        }
-        WireEvent::AfterTool {
-            session,
-            call,
-            ok,
-            background,
-            interrupted,
-            rejected,
-            duration_ms,
-            tool: _,
-        } => AgentEvent::AfterTool {
-            session: SessionId(session),
-            call: CallId(call),
-            outcome: match ok {
-                _ if rejected => Outcome::Rejected,
-                _ if interrupted => Outcome::Interrupted,
-                _ if background => Outcome::Background,
-                true => Outcome::Done,
-                false => Outcome::Failed,
-            },
-            report: CallReport {
-                ran_for: duration_ms.map(Duration::from_millis),
-                ..CallReport::default()
-            },
-        },
-        WireEvent::TurnEnd { session, model } => {
-            AgentEvent::TurnEnd { session: SessionId(session), model }
-        }
-        WireEvent::SessionEnd { session, model } => {
-            AgentEvent::SessionEnd { session: SessionId(session), model }
-        }
-    };
-    Ok(InputLine::Event(event))
 }
