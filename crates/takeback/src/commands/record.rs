@@ -66,8 +66,12 @@ pub(crate) fn without_files<'p>(
     refusal: &CommandError,
     open: impl FnOnce() -> Result<&'p mut Place, CommandError>,
 ) -> RecordAnswer {
-    let Ok(WireEvent::Step { session, checkpoint }) = serde_json::from_slice(line) else {
-        return refused(None, refusal.what());
+    let (session, checkpoint) = match wire::read(line) {
+        Ok(WireEvent::Step { session, checkpoint }) => (session, checkpoint),
+        Err(error) if error.event() == Some("step") => {
+            return refused(error.event(), error.to_string());
+        }
+        Ok(_) | Err(_) => return refused(None, refusal.what()),
     };
     match open() {
         Ok(place) => step(&mut place.workspace, line, session, checkpoint, Files::Not),
@@ -149,13 +153,24 @@ struct OpenedCall {
     is_late: bool,
 }
 
+/// An `after_tool` without its `before_tool`.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no before_tool of the call {:?} in session {:?} is recorded; what changed since is unclear",
+    call.0, session.0
+)]
+struct UnopenedCallError {
+    session: SessionId,
+    call: CallId,
+}
+
 impl Recording {
     /// Records the event in `line`.
     pub(crate) fn answer(&mut self, place: &mut Place, line: &[u8]) -> RecordAnswer {
         let (workspace, tools) = (&mut place.workspace, place.settings.tools());
-        let wire: WireEvent = match serde_json::from_slice(line) {
+        let wire = match wire::read(line) {
             Ok(event) => event,
-            Err(error) => return refused(None, format!("not an event: {error}")),
+            Err(error) => return refused(error.event(), error.to_string()),
         };
         let name = name_of(&wire);
         let read_only = matches!(&wire, WireEvent::AfterTool { tool: Some(tool), .. }
@@ -197,8 +212,20 @@ impl Recording {
             }
             _ => None,
         };
+        let ended = self.unopened(&event);
         match self.take(workspace, event) {
             Ok(recorded) => {
+                if let Some((session, call)) = ended.filter(|_| !recorded.late) {
+                    match workspace.store.call(&session, &call) {
+                        Ok(Some(_)) => {}
+                        // It was recorded all the same: the call may have written what the look found.
+                        Ok(None) => {
+                            let error = UnopenedCallError { session, call };
+                            return refused(Some(name), error.to_string());
+                        }
+                        Err(error) => return refused_by(name, error),
+                    }
+                }
                 let mut answer =
                     accepted(name, recorded.seq, recorded.point, &recorded.not_captured);
                 answer.copies = opened.map(|(session, call, path)| {
@@ -211,6 +238,13 @@ impl Recording {
             }
             Err(error) => refused_by(name, error),
         }
+    }
+
+    /// The call that the event ends, if it was not opened through this input.
+    fn unopened(&self, event: &AgentEvent) -> Option<(SessionId, CallId)> {
+        let AgentEvent::AfterTool { session, call, .. } = event else { return None };
+        let is_open = |one: &OpenedCall| (&one.session, &one.call) == (session, call);
+        (!self.opened.iter().any(is_open)).then(|| (session.clone(), call.clone()))
     }
 
     fn take(

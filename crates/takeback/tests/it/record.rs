@@ -124,6 +124,53 @@ fn events_are_answered_line_by_line() {
 }
 
 #[test]
+fn a_line_that_cannot_be_right_is_refused_with_what_is_wrong() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let events = [
+        r#"{"event":"session_start","session":"s","cwd":"/somewhere"}"#,
+        r#"{"event":"prompt","session":"s","txt":"Change it"}"#,
+        r#"{"event":"prompt","session":"s","text":"Change it"}"#,
+        r#"{"event":"before_tool","session":"s","call":"c1","tool":"Edit","path":"a.txt"}"#,
+        r#"{"event":"before_tool","session":"s","call":"c1","tool":"Edit"}"#,
+        r#"{"event":"before_tool","session":"s","call":"c1","tool":"Edit","paths":[]}"#,
+        r#"{"event":"before_tool","session":"s","call":"c1","tool":"Edit","shell":true}"#,
+        r#"{"event":"after_tool","session":"s","call":"c2","ok":true}"#,
+        r#"{"event":"after_tool","session":"s","call":"c1","ok":true,"colour":"red"}"#,
+        r#"{"event":"after_tool","session":"s","call":"c1","ok":true}"#,
+        r#"{"event":"after_tool","session":"s","call":"r","tool":"Read"}"#,
+    ];
+    let answer = user.feed(&["record"], &events.join("\n"));
+    insta::assert_snapshot!(answer.out, @r#"
+    {"ok":true,"event":"session_start","seq":0,"point":null,"notCaptured":[]}
+    {"ok":false,"event":"prompt","error":"prompt has no field \"txt\"; did you mean text?"}
+    {"ok":true,"event":"prompt","seq":1,"point":"LONG-ID","notCaptured":[]}
+    {"ok":false,"event":"before_tool","error":"before_tool has no field \"path\"; did you mean paths?"}
+    {"ok":false,"event":"before_tool","error":"Edit edits files: name its `paths`, or set `shell` if it may write anything"}
+    {"ok":false,"event":"before_tool","error":"Edit edits files: name its `paths`, or set `shell` if it may write anything"}
+    {"ok":true,"event":"before_tool","seq":1,"point":null,"notCaptured":[],"checkpoint":null,"checkpoints":[]}
+    {"ok":false,"event":"after_tool","error":"no before_tool of the call \"c2\" in session \"s\" is recorded; what changed since is unclear"}
+    {"ok":false,"event":"after_tool","error":"after_tool has no field \"colour\"; its fields are session, call, ok, background, interrupted, rejected, duration_ms, tool"}
+    {"ok":true,"event":"after_tool","seq":1,"point":null,"notCaptured":[]}
+    {"ok":true,"event":"after_tool","seq":1,"point":null,"notCaptured":[]}
+    "#);
+    assert_eq!(answer.code, 1);
+    let point = user.json(&["show", "@"]);
+    assert_eq!(point["calls"].as_array().map(Vec::len), Some(1), "{point}");
+}
+
+#[test]
+fn what_changed_in_an_unopened_call_is_unclear() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    user.record(r#"{"event":"prompt","session":"s","text":"go"}"#);
+    user.write("a.txt", "two\n");
+    let end = r#"{"event":"after_tool","session":"s","call":"c","ok":true}"#;
+    let answer = user.feed(&["record"], end);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    let changes = &user.json(&["show", "@"])["changes"];
+    assert_eq!(changes[0]["author"]["kind"], "ambiguous", "{changes}");
+}
+
+#[test]
 fn a_recorded_edit_is_taken_back() {
     let user = User::with(&[("a.txt", "one\n")]);
     let before = r#"{"event":"prompt","session":"s","text":"go"}
@@ -307,7 +354,9 @@ fn a_prompt_without_text_is_refused() {
     let answers: Vec<Value> =
         answer.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert!(
-        answers[0]["error"].as_str().is_some_and(|error| error.contains("missing field `text`"))
+        answers[0]["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("its fields are session, message, text"))
     );
     let ok: Vec<&Value> = answers.iter().map(|answer| &answer["ok"]).collect();
     assert_eq!(ok, [false, false, true], "an empty text is a prompt without words: a picture");

@@ -1,5 +1,6 @@
 //! `event:*`: records an agent's events.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -39,7 +40,7 @@ pub(super) fn record(client: &mut Client, params: &Params) -> Outcome {
         (event.get().to_owned(), workspace)
     } else {
         let WireWhere { workspace } = serde_json::from_str(text).map_err(wrong)?;
-        (text.to_owned(), workspace)
+        (without_workspace(text).map_err(wrong)?, workspace)
     };
     let options = client.options_at(workspace.as_deref());
     let line = event.as_bytes();
@@ -50,6 +51,15 @@ pub(super) fn record(client: &mut Client, params: &Params) -> Outcome {
     }
     let at = client.opened(options, Store::Create)?;
     result(&at.handle.recording.answer(&mut at.handle.place, line))
+}
+
+/// The event without the parameter next to it, and with its values as they were written.
+fn without_workspace(text: &str) -> Result<String, serde_json::Error> {
+    let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text)?;
+    match fields.remove("workspace") {
+        Some(_) => serde_json::to_string(&fields),
+        None => Ok(text.to_owned()),
+    }
 }
 
 /// Records a hook payload in the agent's own format. As with `record`, a refused event is an answer, not an

@@ -132,7 +132,10 @@ impl CheckpointInput {
             other => return Err(InputError::NoObject { found: brief(&other) }),
         };
         if let Some(field) = fields.0.keys().find(|key| !FIELDS.contains(&key.as_str())) {
-            return Err(InputError::Unknown { field: shorten(field, 80), meant: nearest(field) });
+            return Err(InputError::Unknown {
+                field: shorten(field, 80),
+                meant: nearest(&FIELDS, field),
+            });
         }
         let execution = fields.key("execution_id", ExecutionId::new)?;
         let execution = execution.ok_or(InputError::Missing { field: "execution_id" })?;
@@ -264,13 +267,13 @@ impl Fields {
     }
 }
 
-/// The field that the caller may have meant.
-fn nearest(name: &str) -> Option<&'static str> {
+/// The one of these fields that the caller may have meant.
+pub(crate) fn nearest(fields: &[&'static str], name: &str) -> Option<&'static str> {
     const LONGEST: usize = 32;
     if name.len() > LONGEST {
         return None;
     }
-    let near = FIELDS.into_iter().map(|field| (edit_distance(field, name), field));
+    let near = fields.iter().map(|field| (edit_distance(field, name), *field));
     near.filter(|(distance, field)| *distance <= field.len() / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, field)| field)
