@@ -10,10 +10,10 @@ use crate::{
     CleanupAnswer, CleanupPreview, ConfigAnswer, ConfigFileAnswer, ConfigSetAnswer, DiffAnswer,
     DoctorAnswer, DuAnswer, EffectAnswer, ErrorAnswer, ExportAnswer, FileCheckpoint, ForgetAnswer,
     HistoryAnswer, HookAnswer, ImportAnswer, InitAnswer, LogAnswer, NotesShowAnswer,
-    NotesWriteAnswer, Point, PointCreated, PreviewAnswer, PurgeAnswer, Receipt, RecordAnswer,
-    RecoverAnswer, RecoverPreview, RelocateAnswer, ResumeAnswer, RunAnswer, SaveAnswer,
-    ServeAnswer, ServerInfo, ServerStatus, SessionDeletePreview, SessionsAnswer, Setting,
-    ShowAnswer, StateDeleteAnswer, StateDiffAnswer, StateExport, StateExportAnswer,
+    NotesWriteAnswer, OpenConflict, Point, PointCreated, PreviewAnswer, PurgeAnswer, Receipt,
+    RecordAnswer, RecoverAnswer, RecoverPreview, RelocateAnswer, ResumeAnswer, RunAnswer,
+    SaveAnswer, ServeAnswer, ServerInfo, ServerStatus, SessionDeletePreview, SessionsAnswer,
+    Setting, ShowAnswer, StateDeleteAnswer, StateDiffAnswer, StateExport, StateExportAnswer,
     StateForkAnswer, StateListAnswer, StatsAnswer, StatusAnswer, StatusLineAnswer, SubscribeAnswer,
     TraceExportAnswer, VerifyAnswer, WhyAnswer, WithdrawAnswer, WorkspacesAnswer,
 };
@@ -63,6 +63,9 @@ const COMMANDS: &[Entry] = entries! {
     "recover": RecoverAnswer | RecoverPreview;
     "redo": Receipt;
     "relocate": RelocateAnswer;
+    "resolve": Receipt | Vec<OpenConflict>;
+    "restore": Receipt;
+    "revert": Receipt;
     "rewind": Receipt;
     "run": RunAnswer;
     "serve": ServeAnswer;

@@ -124,13 +124,38 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     (
-        "undo",
+        "revert",
         &[
-            ("takeback undo", "Take back the last rewind"),
-            ("takeback undo --dry-run", "See what that would do"),
+            ("takeback revert @~3", "Take back one turn, keep the later ones"),
+            ("takeback revert @.2", "Take back the second call of the last turn"),
+            ("takeback revert @~5..@~2", "Take back a range"),
         ],
     ),
-    ("redo", &[("takeback redo", "Redo the last undone rewind")]),
+    (
+        "restore",
+        &[
+            ("takeback restore src/main.rs", "The file as it was before the last prompt"),
+            ("takeback restore 'src/**' --from @~3", "A folder as it was three prompts ago"),
+            ("takeback restore src/main.rs --hunk", "Choose which changes to take back"),
+        ],
+    ),
+    (
+        "resolve",
+        &[
+            ("takeback resolve", "Decide about each conflict"),
+            ("takeback resolve --take mine", "Keep your version everywhere"),
+            ("takeback resolve src/main.rs --tool", "Use your merge tool"),
+        ],
+    ),
+    (
+        "undo",
+        &[
+            ("takeback undo", "Take back the last operation"),
+            ("takeback undo --dry-run", "See what that would do"),
+            ("takeback undo 3f2a9c01", "Take back an older operation, keep the later ones"),
+        ],
+    ),
+    ("redo", &[("takeback redo", "Redo the last undone operation")]),
     (
         "label",
         &[

@@ -31,12 +31,19 @@ pub(crate) fn resolve(
     let filter = PathFilter::new(&from_root(workspace, options, &args.paths)?)?;
     let mut open = open_conflicts(workspace)?;
     open.retain(|conflict| filter.includes(&conflict.path));
-    if open.is_empty() {
+    if open.is_empty() && !args.list {
         return Err(CommandError::new(Kind::Nothing, "the last operation left no conflicts"));
     }
+    if args.list {
+        return list(&open, screen);
+    }
     let asks = args.take.is_none() && !args.tool;
-    if asks && (args.list || !is_interactive() || screen.json) {
-        return list(&open, args.list, screen);
+    if asks && (!is_interactive() || screen.json) {
+        return Err(CommandError::new(
+            Kind::Usage,
+            "resolve asks about each conflict in a terminal",
+        )
+        .hint("--take mine or --take before settles all of them; --list shows them."));
     }
     let changes = decide(workspace, &open, args, screen)?;
     if changes.is_empty() {
@@ -62,18 +69,14 @@ pub(crate) fn request(open: &[OpenConflict], changes: Vec<IncomingChange>) -> Ti
     TitledRequest { title: format!("Settle the conflicts in {what}"), request }
 }
 
-/// Prints the open conflicts. Without a terminal there is no answer to a question, so that is an error.
-fn list(open: &[OpenConflict], is_asked: bool, screen: &mut Screen) -> Result<u8, CommandError> {
-    if !is_asked {
-        return Err(CommandError::new(
-            Kind::Usage,
-            "resolve asks about each conflict in a terminal",
-        )
-        .hint("--take mine or --take before settles all of them; --list shows them."));
-    }
+/// Prints the open conflicts.
+fn list(open: &[OpenConflict], screen: &mut Screen) -> Result<u8, CommandError> {
     if screen.json {
         screen.json(&open.iter().map(answers::open_conflict).collect::<Vec<_>>())?;
-        return Ok(Kind::Conflicts as u8);
+        return Ok(0);
+    }
+    if open.is_empty() {
+        writeln!(screen.out, "The last operation left no conflicts.")?;
     }
     for conflict in open {
         let lines: Vec<String> =
@@ -87,7 +90,7 @@ fn list(open: &[OpenConflict], is_asked: bool, screen: &mut Screen) -> Result<u8
             conflict.reason
         )?;
     }
-    Ok(Kind::Conflicts as u8)
+    Ok(0)
 }
 
 /// The changes that settle what was decided.

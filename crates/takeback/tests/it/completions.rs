@@ -40,7 +40,10 @@ fn folder() -> User {
 fn commands_options_and_values_are_offered() {
     let user = User::new();
     let cases: &[(&[&str], &[&str])] = &[
-        (&["re"], &["record", "rewind", "redo", "recover", "relocate"]),
+        (
+            &["re"],
+            &["record", "rewind", "revert", "restore", "resolve", "redo", "recover", "relocate"],
+        ),
         (&["h"], &["hook", "history", "help"]),
         (&["state", "re"], &["resume"]),
         (&["state", "r"], &["resume", "rollback"]),

@@ -161,6 +161,10 @@ fn a_receipt_in_json_has_every_documented_field() {
                 },
                 { "filePath": "conflict.txt", "reason": "both changed the same lines" },
             ],
+            "conflictLines": [{
+                "filePath": "conflict.txt",
+                "lines": [{ "line": 1, "count": 1, "mine": "mine\n", "before": "one\n" }],
+            }],
             "ambiguous": [],
             "notCaptured": [],
             "evidence": [

@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use takeback_core::find_point;
 use takeback_store::state::{Execution, ListQuery, ListScope};
-use takeback_store::{Entry, Point, PointFilter, PointQuery, Session, States, Store, WorkPath};
+use takeback_store::{
+    Entry, Point, PointFilter, PointQuery, RewindHeader, Session, States, Store, WorkPath,
+};
 
 use super::Candidate;
+use crate::commands::log::operation_title;
 use crate::place::Location;
 use crate::screen::shorten;
 use crate::session_name::SessionNames;
@@ -79,6 +82,18 @@ impl<'l> StoredNames<'l> {
             Candidate::new(id, described(point))
         }));
         found
+    }
+
+    /// The newest first.
+    pub(super) fn operations(&self) -> Vec<Candidate> {
+        let store = &*self.store;
+        let mut operations = store.rewind_headers().unwrap_or_default();
+        operations.reverse();
+        let candidate = |operation: &RewindHeader| {
+            let title = operation_title(store, operation).unwrap_or_default();
+            Candidate::new(&operation.id.to_string()[..8], title)
+        };
+        operations.iter().map(candidate).collect()
     }
 
     /// The newest first.

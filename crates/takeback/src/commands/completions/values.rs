@@ -28,6 +28,9 @@ enum Kind {
     Point,
     /// `A..B`
     PointRange,
+    /// A point, or `A..B`
+    PointOrRange,
+    Operation,
     /// `POINT:PATH`
     PointAndPath,
     Session,
@@ -71,6 +74,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("NAME", Kind::Agent),
     ("NEW", Kind::Folder),
     ("OLD", Kind::Folder),
+    ("OPERATION", Kind::Operation),
     ("PATH", Kind::RecordedPath),
     ("PATH:LINE", Kind::Path),
     ("PID", Kind::Free),
@@ -84,6 +88,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("TEXT", Kind::Free),
     ("TIME", Kind::Free),
     ("TO", Kind::Point),
+    ("TURN|CALL|A..B", Kind::PointOrRange),
     ("VALUE", Kind::SettingValue),
     ("chat ID", Kind::Free),
     ("help COMMAND", Kind::Command),
@@ -168,6 +173,11 @@ impl<'l, 'c> Context<'l, 'c> {
                 Some((from, to)) => prefixed(&format!("{from}.."), names.points(to)),
                 None => suffixed(names.points(word), ".."),
             },
+            Kind::PointOrRange => match word.rsplit_once("..") {
+                Some((from, to)) => prefixed(&format!("{from}.."), names.points(to)),
+                None => names.points(word),
+            },
+            Kind::Operation => beginning(names.operations(), word),
             Kind::Point => names.points(word),
             Kind::Session => beginning(names.sessions(), word),
             Kind::Author => beginning(names.authors(), word),
