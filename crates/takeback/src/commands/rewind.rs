@@ -376,7 +376,7 @@ fn print_outcome(
             let between = if fits { ' ' } else { '\n' };
             writeln!(screen.out, "{SUCCESS}{verdict}{SUCCESS:#}{between}{HINT}{hint}{HINT:#}")?;
         }
-        if !done.conflicts.is_empty() {
+        if !done.conflicts.is_empty() && done.state.is_none() {
             say_how_to_settle(done, screen)?;
         }
         if done.errors.iter().any(|problem| problem.error.contains(UNCONFIRMED)) {

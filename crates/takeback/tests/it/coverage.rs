@@ -226,8 +226,9 @@ fn new_files_in_an_ignored_folder_are_kept_and_reported() {
     let told: serde_json::Value = serde_json::from_str(&ran.err).expect("JSON");
     assert_eq!(told["firstSeen"], json!([{"filePath": "data/made", "names": 1}]));
     let told = user.takeback(&["rewind", "@~1", "--all-agents", "--dry-run"]);
-    insta::assert_snapshot!(told.out, @"
+    insta::assert_snapshot!(told.out, @r"
     Rewind to ID “sh -c mkdir data/made && touch data/made/1 data/made/2 data…” (just now)
+    Takes back: all agents
 
       restore   a.txt
       keep      data/       1 file first seen since then

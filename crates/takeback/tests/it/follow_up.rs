@@ -57,6 +57,7 @@ fn a_commit_is_shown_in_the_log_the_preview_and_the_receipt() {
     insta::assert_snapshot!(user.succeeds(&["log"]).out, @"ID  just now  s  Add discounts  1 file +1 -1  git: main ID → ID");
     insta::assert_snapshot!(user.succeeds(&["rewind", "@", "--dry-run"]).out, @r"
     Rewind to ID “Add discounts” (just now)
+    Takes back: s
 
       restore   a.txt
 
@@ -146,6 +147,7 @@ fn a_stale_folder_is_named_with_its_command() {
     });
     insta::assert_snapshot!(user.succeeds(&["rewind", "@", "--dry-run"]).out, @r"
     Rewind to ID “add x” (just now)
+    Takes back: s
 
       restore   web/package-lock.json
 

@@ -15,6 +15,7 @@ fn a_preview_changes_nothing() {
     let user = after_a_run();
     insta::assert_snapshot!(user.succeeds(&["rewind", "@", "--dry-run"]).out, @r"
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
+    Takes back: run-ID (your own edits stay: --exact)
 
       restore   a.txt
       delete    new.txt   did not exist then
@@ -56,7 +57,7 @@ fn rewind_undo_redo() {
     assert!(!user.exists("new.txt") && user.read("a.txt").starts_with("one"));
     assert_eq!(user.read("mine.txt"), "changed\n");
     insta::assert_snapshot!(user.succeeds(&["undo", "-y"]).out, @r"
-    Undo the last rewind
+    Undo the last operation
 
       restored  a.txt
       restored  new.txt
@@ -78,14 +79,18 @@ fn a_conflict_is_left_and_the_exit_code_says_so() {
     insta::assert_snapshot!(user.exits(4, &["rewind", "@", "-y"]).out, @r"
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
+      conflict  a.txt     both changed the same lines
+                line 1
+                now     uno
+                before  one
       deleted   new.txt   did not exist then
       kept      mine.txt  changed by you
-      conflict  a.txt     both changed the same lines
 
     1 path changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
 
     1 deleted · 1 kept · 1 conflict
     Done as far as possible. `takeback undo` takes it back.
+    `takeback resolve` settles the conflicts.
     ");
     assert!(user.read("a.txt").starts_with("uno"));
 }
@@ -103,15 +108,16 @@ fn lost_mode_bits_and_moves_are_reported() {
     insta::assert_snapshot!(user.exits(4, &["rewind", "@", "-y"]).out, @r"
     Rewind to ID “sh -c rm tool; mv old.txt new.txt” (just now)
 
+      conflict  new.txt  it was old.txt, which is restored, and it was changed since
       restored  old.txt
       restored  tool
-      conflict  new.txt  it was old.txt, which is restored, and it was changed since
       note      tool     comes back without its set-user-id bit
 
     2 paths changed while `sh -c rm tool; mv old.txt new.txt` ran; may include yours.
 
     2 restored · 1 conflict
     Done as far as possible. `takeback undo` takes it back.
+    `takeback resolve` settles the conflicts.
     ");
 }
 
@@ -121,7 +127,7 @@ fn only_the_named_paths_are_taken_back() {
     let answer = user.exits(5, &["rewind", "@", "-y", "--path", "*.md"]);
     insta::assert_snapshot!(answer.out.lines().last().expect("a line"), @"No change since then matches *.md.");
     let preview = user.takeback(&["rewind", "@", "--dry-run", "--path", "*.md"]);
-    assert_eq!(preview.out, answer.out);
+    assert_eq!(preview.out.replace("Takes back: run-ID\n", ""), answer.out);
     user.succeeds(&["rewind", "@", "-y", "--path", "new*"]);
     assert!(!user.exists("new.txt") && user.read("a.txt").starts_with('1'));
 }

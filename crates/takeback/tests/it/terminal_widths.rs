@@ -208,6 +208,9 @@ fn a_preview() {
     40 columns
     Rewind to ID “日本語で全部
     \u{202…” (just now)
+    Takes back:
+    se\u{1b}[31mssion\u{202e}-with-a-long-na
+    me
 
       restore   …es/not/fit/any/more/main.rs
       restore   emoji-🦀👍🏽❤️.md
@@ -229,6 +232,7 @@ fn a_preview() {
 
     80 columns
     Rewind to ID “日本語で全部 \u{202e}to\u{1b}[2Jdo, and…” (just now)
+    Takes back: se\u{1b}[31mssion\u{202e}-with-a-long-name
 
       restore   …/that/goes/down/many/folders/until/it/does/not/fit/any/more/main.rs
       restore   emoji-🦀👍🏽❤️.md
@@ -247,6 +251,7 @@ fn a_preview() {
 
     200 columns
     Rewind to ID “日本語で全部 \u{202e}to\u{1b}[2Jdo, and then some more words, so that it is long” (just now)
+    Takes back: se\u{1b}[31mssion\u{202e}-with-a-long-name
 
       restore   a/very/long/path/that/goes/down/many/folders/until/it/does/not/fit/any/more/main.rs
       restore   emoji-🦀👍🏽❤️.md

@@ -40,8 +40,9 @@ fn state_and_files_of_a_run_are_rolled_back_and_restored_together() {
     assert!(session.as_str().is_some_and(|name| name.starts_with("run-")), "{session}");
     let before = expected("ckpt-e-2", "three\n", true);
     assert_eq!(head_and_files(&user), before);
-    insta::assert_snapshot!(user.succeeds(&["state", "rollback", "ckpt-e-1", "--dry-run"]).out, @"
+    insta::assert_snapshot!(user.succeeds(&["state", "rollback", "ckpt-e-1", "--dry-run"]).out, @r"
     Roll back to ckpt-e-1 “step 1” (just now)
+    Takes back: run-ID
 
       state     ckpt-e-1.a1  branch main would be at this checkpoint
       restore   a.txt
@@ -113,7 +114,7 @@ fn a_conflict_stops_everything_unless_a_flag_says_how() {
     let user = after_a_run();
     user.write("a.txt", "mine\n");
     let before = expected("ckpt-e-2", "mine\n", true);
-    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "-y"]).out, @"
+    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "-y"]).out, @r"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       stays     e      the state of branch main
@@ -232,8 +233,8 @@ fn an_undo_says_that_the_agent_has_continued() {
     user.succeeds(&["-q", "state", "rollback", "ckpt-e-1", "-y"]);
     let saved = user.save(2, &json!({ "state": "another way" }));
     assert_eq!(saved.code, 0, "{saved:?}");
-    insta::assert_snapshot!(user.succeeds(&["undo", "-y"]).out, @"
-    Undo the last rewind
+    insta::assert_snapshot!(user.succeeds(&["undo", "-y"]).out, @r"
+    Undo the last operation
 
       stays     e  branch main: the agent has continued since
       restored  a.txt
