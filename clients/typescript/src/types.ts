@@ -440,6 +440,8 @@ export interface FileDiff {
   filePathBase64?: string;
   /** Only of `checkpoint:diff` with `patchBytes`, for text that fits. */
   patch?: string;
+  /** The path that the file was renamed from; `before` is what was there. */
+  renamedFrom?: string;
 }
 
 /** A path from the root of the workspace; flattened into the object that has it. */

@@ -257,6 +257,9 @@ pub struct FileDiff {
     /// Present, and true, if the store has lost the contents before or after.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub damaged: bool,
+    /// The path that the file was renamed from; `before` is what was there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<String>,
     /// Only of `checkpoint:diff` with `patchBytes`, for text that fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<String>,

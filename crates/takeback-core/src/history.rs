@@ -12,6 +12,7 @@ mod file_diff;
 mod lines;
 mod log;
 mod path_history;
+mod renames;
 mod stats;
 mod tally;
 
@@ -43,6 +44,7 @@ pub use self::log::{
     changes_until, git_moved, keep_own, log, next_point,
 };
 pub use self::path_history::{FileRow, entry_at, path_history};
+pub(crate) use self::renames::recognizable;
 pub use self::stats::{Contribution, Stats, stats};
 pub use self::tally::{Count, Party, TakenBack, Tally, Viewpoint, cancelled, spans, taken_back};
 

@@ -81,6 +81,7 @@ pub(crate) struct Diff {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct FileLines {
     #[serde(flatten)]
     pub(crate) path: FilePath,
@@ -89,6 +90,8 @@ pub(crate) struct FileLines {
     pub(crate) deletions: Option<usize>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     damaged: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) renamed_from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) patch: Option<String>,
 }
@@ -148,8 +151,8 @@ impl From<Change> for ChangeSummary {
 
 impl From<FileDiff> for FileLines {
     fn from(diff: FileDiff) -> Self {
-        let FileDiff { path, insertions, deletions, damaged, patch, .. } = diff;
-        Self { path, insertions, deletions, damaged, patch }
+        let FileDiff { path, insertions, deletions, damaged, renamed_from, patch, .. } = diff;
+        Self { path, insertions, deletions, damaged, renamed_from, patch }
     }
 }
 

@@ -159,6 +159,14 @@ pub(crate) struct DiffText {
     pub(crate) note: Option<String>,
 }
 
+fn file_name(file: &FileLines) -> String {
+    let new = path(&file.path.file_path);
+    match &file.renamed_from {
+        Some(old) => format!("{} => {new}", path(old)),
+        None => new,
+    }
+}
+
 /// The counts of each file, then the patches. Text without one, if patches were asked for, was too long.
 pub(crate) fn diff(files: &[FileLines], with_patches: bool) -> DiffText {
     if files.is_empty() {
@@ -167,8 +175,8 @@ pub(crate) fn diff(files: &[FileLines], with_patches: bool) -> DiffText {
     let noun = if files.len() == 1 { "file differs" } else { "files differ" };
     let mut text = format!("{} {noun}:\n", files.len());
     let rows = files.iter().map(|file| match (file.insertions, file.deletions) {
-        (Some(more), Some(less)) => format!("{}  +{more} -{less}", path(&file.path.file_path)),
-        _ => format!("{}  not text", path(&file.path.file_path)),
+        (Some(more), Some(less)) => format!("{}  +{more} -{less}", file_name(file)),
+        _ => format!("{}  not text", file_name(file)),
     });
     push_rows(&mut text, rows, files.len());
     for patch in files.iter().filter_map(|file| file.patch.as_ref()) {

@@ -3,11 +3,12 @@
 //! The others' changes are taken out of the later state, as a rewind would, so the result applies to the
 //! earlier one. What was taken back meanwhile is in no part.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use takeback_store::{Author, Change, Entry, PackedBlob, Seq, Store, StoreError};
+use takeback_store::{Author, Change, Entry, PackedBlob, Seq, Store, StoreError, WorkPath};
 
 use super::file_diff::FileDiff;
+use super::renames::renames;
 use super::tally::spans;
 use super::{PathHistory, by_path};
 use crate::rewind::merge::without;
@@ -21,7 +22,7 @@ pub struct AuthorDiff {
     /// Contents that are not in the store: texts without the others' changes.
     pub made: Vec<PackedBlob>,
     /// The paths of which the author's part cannot be told apart.
-    pub overlapping: Vec<takeback_store::WorkPath>,
+    pub overlapping: Vec<WorkPath>,
 }
 
 /// What is whose in a path's changes.
@@ -42,6 +43,7 @@ pub fn changes_by(
     is_theirs: impl Fn(&Change) -> bool,
 ) -> Result<AuthorDiff, StoreError> {
     let mut part = AuthorDiff::default();
+    let moves = moves(&changes, &is_theirs);
     for history in by_path(changes) {
         let whose = |change: &Change| match change {
             _ if cancelled.contains(&change.seq) => Part::Neutral,
@@ -57,7 +59,36 @@ pub fn changes_by(
         let spans = spans(&history.changes, whose);
         add(store, &history, &spans, &mut part)?;
     }
+    part.join(moves);
     Ok(part)
+}
+
+/// The renames among one author's changes: the old path and the new one, oldest first.
+fn moves(changes: &[Change], is_theirs: impl Fn(&Change) -> bool) -> Vec<(WorkPath, WorkPath)> {
+    let own: Vec<&Change> = changes.iter().filter(|change| is_theirs(change)).collect();
+    let path = |at: usize| own[at].path.clone();
+    let renames = renames(&own, |_| ()).into_iter();
+    renames.map(|rename| (path(rename.departure), path(rename.arrival))).collect()
+}
+
+impl AuthorDiff {
+    /// Makes one difference of a renamed file, if the author's part has both paths.
+    fn join(&mut self, moves: Vec<(WorkPath, WorkPath)>) {
+        let mut origins: BTreeMap<WorkPath, WorkPath> = BTreeMap::new();
+        for (old, new) in moves {
+            let origin = origins.remove(&old).unwrap_or(old);
+            origins.insert(new, origin);
+        }
+        for (new, origin) in origins {
+            let find = |is_its: &dyn Fn(&FileDiff) -> bool| self.diffs.iter().position(is_its);
+            let gone = find(&|diff| diff.path == origin && diff.after == Entry::Absent);
+            let come = find(&|diff| diff.path == new && diff.before == Entry::Absent);
+            let (Some(gone), Some(come)) = (gone, come) else { continue };
+            self.diffs[come].before = self.diffs[gone].before.clone();
+            self.diffs[come].renamed_from = Some(origin);
+            self.diffs.remove(gone);
+        }
+    }
 }
 
 fn add(
@@ -80,8 +111,7 @@ fn add(
     };
     if let Some(after) = without(store, others, end, &mut part.made)? {
         if after != *before {
-            let (before, path) = (before.clone(), history.path.clone());
-            part.diffs.push(FileDiff { path, before, after });
+            part.diffs.push(FileDiff::new(history.path.clone(), before.clone(), after));
         }
         return Ok(());
     }

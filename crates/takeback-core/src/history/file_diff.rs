@@ -7,9 +7,10 @@ use std::fmt;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use takeback_store::{Digest, Entry, PackedBlob, Seq, Store, StoreError, WorkPath};
+use takeback_store::{Change, Digest, Entry, PackedBlob, Seq, Store, StoreError, WorkPath};
 
 use super::PathHistory;
+use super::tally::spans_of;
 use crate::diff::{Hunk, diff};
 
 /// One path, before and after.
@@ -17,10 +18,12 @@ use crate::diff::{Hunk, diff};
 pub struct FileDiff {
     /// The path.
     pub path: WorkPath,
-    /// Its entry before.
+    /// Its entry before; of a renamed file, that of its old path.
     pub before: Entry,
     /// Its entry after.
     pub after: Entry,
+    /// The path that the file was renamed from.
+    pub renamed_from: Option<WorkPath>,
 }
 
 /// Added and removed lines.
@@ -43,15 +46,12 @@ impl std::ops::AddAssign for Lines {
 /// seen for the first time did not change.
 #[must_use]
 pub fn between(histories: &[PathHistory], to: Option<Seq>) -> Vec<FileDiff> {
-    histories
-        .iter()
-        .map(|history| FileDiff {
-            path: history.path.clone(),
-            before: history.at_start().clone(),
-            after: to.map_or_else(|| history.at_end().clone(), |to| history.at(to).clone()),
-        })
-        .filter(|diff| diff.before != diff.after && diff.before != Entry::Unknown)
-        .collect()
+    let all = histories.iter().flat_map(|history| &history.changes);
+    let mut changes: Vec<&Change> =
+        all.filter(|change| to.is_none_or(|to| change.seq <= to)).collect();
+    changes.sort_by_key(|change| change.seq);
+    let diffs = spans_of(&changes, |_| ()).into_iter().map(|((), diff)| diff);
+    diffs.filter(|diff| diff.differs() && diff.before != Entry::Unknown).collect()
 }
 
 /// Where contents are read.
@@ -279,6 +279,40 @@ impl Comparison {
 }
 
 impl FileDiff {
+    /// Two entries of one path.
+    #[must_use]
+    pub fn new(path: WorkPath, before: Entry, after: Entry) -> Self {
+        Self { path, before, after, renamed_from: None }
+    }
+
+    /// What one change did.
+    #[must_use]
+    pub fn of_change(change: &Change) -> Self {
+        Self::new(change.path.clone(), change.before.clone(), change.after.clone())
+    }
+
+    /// The way back.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        let Self { path, before: after, after: before, renamed_from } = self;
+        match renamed_from {
+            Some(old) => Self { path: old, before, after, renamed_from: Some(path) },
+            None => Self { path, before, after, renamed_from },
+        }
+    }
+
+    /// Whether anything differs: contents, mode, kind or path.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.before != self.after || self.renamed_from.is_some()
+    }
+
+    /// Whether the contents did not change.
+    #[must_use]
+    pub fn has_same_bytes(&self) -> bool {
+        self.before.digest().is_some() && self.before.digest() == self.after.digest()
+    }
+
     /// Compares the two entries line by line.
     pub fn compare(&self, store: &dyn Store) -> Result<Comparison, StoreError> {
         self.compare_in(Contents::of(store))
@@ -307,9 +341,22 @@ impl FileDiff {
         no_file(&self.before) && no_file(&self.after)
     }
 
-    /// `new`, `deleted`, `mode 644 → 755`: what line counts do not show.
+    /// `new`, `deleted`, `renamed`, `mode 644 → 755`: what line counts do not show.
     #[must_use]
     pub fn what(&self) -> String {
+        if self.renamed_from.is_none() {
+            return self.what_in_place();
+        }
+        match (self.before.mode(), self.after.mode()) {
+            (Some(old), Some(new)) if old != new => format!("renamed, mode {old:o} → {new:o}"),
+            _ => match (&self.before, &self.after) {
+                (Entry::File { .. }, Entry::File { .. }) => "renamed".to_owned(),
+                _ => format!("renamed, {}", self.what_in_place()),
+            },
+        }
+    }
+
+    fn what_in_place(&self) -> String {
         match (&self.before, &self.after) {
             (before, after) if before == after => "as before".to_owned(),
             (Entry::Absent, Entry::Dir { .. }) => "new folder".to_owned(),
@@ -345,7 +392,7 @@ mod tests {
         let after = Entry::File { digest: blob.digest, size: 8, mode: 0o644 };
         store.put(blob).expect("it is kept");
         let path = WorkPath::new("a").expect("a path");
-        let diffs = [FileDiff { path, before: Entry::Absent, after }];
+        let diffs = [FileDiff::new(path, Entry::Absent, after)];
         let mut counts = LineCounts::default();
         assert_eq!(counts.total(&diffs, &store, Duration::ZERO), None);
         let two = Some(Lines { insertions: 2, deletions: 0 });

@@ -6,6 +6,7 @@ use takeback_store::{
     Author, Change, Entry, Point, PointFilter, PointQuery, Seq, Store, StoreError, WorkPath,
 };
 
+use super::renames::renames;
 use super::settle;
 use super::tally::{Tally, Viewpoint, cancelled};
 
@@ -31,6 +32,8 @@ pub fn path_history(
     limit: usize,
 ) -> Result<Vec<FileRow>, StoreError> {
     let mut rows: Vec<FileRow> = Vec::new();
+    // The changes that count in each row; of a rename, also the one that emptied the old path.
+    let mut counts: Vec<Vec<Change>> = Vec::new();
     let mut seen = HashSet::from([path.clone()]);
     let mut path = path.clone();
     let mut changes = NewestChanges::of(&path, Seq(u64::MAX));
@@ -41,22 +44,26 @@ pub fn path_history(
         let point = store.find_points(before)?.pop();
         let from = point.as_ref().map_or(Seq(0), |point| point.seq);
         let mut own = changes.take_after(store, from)?;
-        let origin = match own.iter().rposition(|change| change.before == Entry::Absent) {
+        let departure = match own.iter().rposition(|change| change.before == Entry::Absent) {
             // What an earlier file of this name was is another file's history.
-            Some(at) => match renamed_from(store, &own[at])? {
-                Some(old) if seen.insert(old.clone()) => {
+            Some(at) => match departure_of(store, &own[at])? {
+                Some(departure) if seen.insert(departure.path.clone()) => {
                     let seq = own[at].seq;
                     own.drain(..at);
-                    changes = NewestChanges::of(&old, seq);
+                    changes = NewestChanges::of(&departure.path, seq);
                     changes.is_renamed = true;
-                    Some(old)
+                    Some(departure)
                 }
                 _ => None,
             },
             None => None,
         };
-        settle(store, &mut own)?;
+        let mut counted: Vec<Change> = departure.iter().chain(&own).cloned().collect();
+        settle(store, &mut counted)?;
+        let own = counted[usize::from(departure.is_some())..].to_vec();
+        let origin = departure.map(|change| change.path);
         let next = origin.clone().unwrap_or_else(|| path.clone());
+        counts.push(counted);
         rows.push(FileRow {
             path: std::mem::replace(&mut path, next),
             renamed_from: origin,
@@ -67,9 +74,9 @@ pub fn path_history(
     }
     let Some(oldest) = rows.last().and_then(|row| row.changes.first()) else { return Ok(rows) };
     let cancelled = cancelled(&store.rewind_changes_after(oldest.seq)?);
-    for row in &mut rows {
+    for (row, counted) in rows.iter_mut().zip(counts) {
         let session = row.point.as_ref().and_then(|point| point.session.as_ref());
-        row.tally = Tally::of(&row.changes, &Viewpoint { session }, &cancelled, store)?;
+        row.tally = Tally::of(&counted, &Viewpoint { session }, &cancelled, store)?;
     }
     Ok(rows)
 }
@@ -120,19 +127,16 @@ impl NewestChanges {
     }
 }
 
-/// The path that a new file had before: one with the same contents that was deleted in the same moment.
-fn renamed_from(store: &dyn Store, new: &Change) -> Result<Option<WorkPath>, StoreError> {
-    let Some(digest) = new.after.digest() else { return Ok(None) };
+/// The change that took a new file from the path that it had before.
+fn departure_of(store: &dyn Store, new: &Change) -> Result<Option<Change>, StoreError> {
     if matches!(new.author, Author::Rewind { .. }) {
         return Ok(None);
     }
     let beside = store.changes_beside(new)?;
-    let is_it = |other: &&Change| {
-        other.path != new.path
-            && other.after == Entry::Absent
-            && other.before.digest() == Some(digest)
-    };
-    Ok(beside.iter().find(is_it).map(|other| other.path.clone()))
+    let beside: Vec<&Change> = beside.iter().collect();
+    let is_its = |at: usize| beside[at].seq == new.seq;
+    let found = renames(&beside, |_| ()).into_iter().find(|rename| is_its(rename.arrival));
+    Ok(found.map(|rename| beside[rename.departure].clone()))
 }
 
 /// The entry of a path at a position of the log; `None`: the log does not have the path.

@@ -59,7 +59,7 @@ pub fn stats(store: &dyn Store, changes: &[Change], points: &[Point]) -> Result<
     let mut tally = WriterTally::default();
     for (writer, diff) in spans(changes, writer) {
         let Some(writer) = writer else { continue };
-        if diff.is_folder() || diff.before == diff.after {
+        if diff.is_folder() || !diff.differs() {
             continue;
         }
         let lines = diff.lines(store)?.unwrap_or_default();

@@ -10,6 +10,7 @@ use takeback_store::{
 };
 
 use super::file_diff::{FileDiff, Lines};
+use super::renames::{Rename, renames};
 use crate::exchange::imported::import_of;
 use crate::exchange::original_name;
 
@@ -75,7 +76,7 @@ impl Tally {
         let mut files: BTreeMap<Party, BTreeSet<WorkPath>> = BTreeMap::new();
         let spans = spans(changes, |change| view.party(change));
         for (party, diff) in spans.into_iter().filter_map(|(party, diff)| Some((party?, diff))) {
-            if diff.is_folder() || diff.before == diff.after {
+            if diff.is_folder() || !diff.differs() {
                 continue;
             }
             if let Some(lines) = diff.lines(store)? {
@@ -157,21 +158,66 @@ impl Viewpoint<'_> {
 }
 
 /// Neighbouring changes of one path with the same key (their author, for example) as one difference, by
-/// path. `changes`: oldest first.
+/// path. A file that was renamed by changes with the same key is one difference, at its new path.
+/// `changes`: oldest first.
 pub fn spans<K: PartialEq>(changes: &[Change], key: impl Fn(&Change) -> K) -> Vec<(K, FileDiff)> {
-    let mut paths: BTreeMap<&WorkPath, Vec<(K, FileDiff)>> = BTreeMap::new();
-    for change in changes {
-        let key = key(change);
-        let spans = paths.entry(&change.path).or_default();
-        match spans.last_mut() {
-            Some((last, span)) if *last == key => span.after = change.after.clone(),
-            _ => {
-                let (before, after) = (change.before.clone(), change.after.clone());
-                spans.push((key, FileDiff { path: change.path.clone(), before, after }));
+    let changes: Vec<&Change> = changes.iter().collect();
+    spans_of(&changes, key)
+}
+
+struct Span {
+    /// The positions of its first and last change.
+    first: usize,
+    last: usize,
+    diff: FileDiff,
+    /// The file continues in the span of its new path.
+    is_moved: bool,
+}
+
+pub(super) fn spans_of<K: PartialEq>(
+    changes: &[&Change],
+    key: impl Fn(&Change) -> K,
+) -> Vec<(K, FileDiff)> {
+    let mut spans: Vec<Span> = Vec::new();
+    let mut by_path: BTreeMap<&WorkPath, Vec<usize>> = BTreeMap::new();
+    let mut span_of: Vec<usize> = Vec::with_capacity(changes.len());
+    for (at, change) in changes.iter().enumerate() {
+        let of_path = by_path.entry(&change.path).or_default();
+        let open = of_path.last().copied();
+        let is_next = |span: &usize| key(changes[spans[*span].first]) == key(change);
+        let span = match open.filter(is_next) {
+            Some(span) => {
+                spans[span].diff.after = change.after.clone();
+                spans[span].last = at;
+                span
             }
+            None => {
+                let diff = FileDiff::of_change(change);
+                spans.push(Span { first: at, last: at, diff, is_moved: false });
+                of_path.push(spans.len() - 1);
+                spans.len() - 1
+            }
+        };
+        span_of.push(span);
+    }
+    for Rename { departure, arrival } in renames(changes, &key) {
+        let (old, new) = (span_of[departure], span_of[arrival]);
+        // A file that has replaced another, or was replaced, is not the same any more.
+        if spans[old].last == departure
+            && spans[new].first == arrival
+            && spans[old].diff.before != Entry::Unknown
+        {
+            spans[old].is_moved = true;
+            let FileDiff { path, before, renamed_from, .. } = spans[old].diff.clone();
+            let origin = renamed_from.unwrap_or(path);
+            let diff = &mut spans[new].diff;
+            diff.renamed_from =
+                Some(origin).filter(|origin| before != Entry::Absent && *origin != diff.path);
+            diff.before = before;
         }
     }
-    paths.into_values().flatten().collect()
+    let order = by_path.into_values().flatten().filter(|span| !spans[*span].is_moved);
+    order.map(|span| (key(changes[spans[span].first]), spans[span].diff.clone())).collect()
 }
 
 /// The changes that rewinds in effect have cancelled. `rewinds`: the changes that rewinds made, oldest

@@ -2,6 +2,7 @@
 //! times, and each question is asked about every row.
 
 mod counting_store;
+mod renames;
 mod timeline;
 
 use std::collections::BTreeMap;
@@ -66,7 +67,8 @@ const ROWS: &[Row] = &[
     row(b"folder", [Folder, Plain("a\n"), Folder], [(1, 0), (0, 1)], None),
     row(
         b"folder/in",
-        [Plain("in\n"), Nothing, Plain("in\nmore\n")],
+        // Not the bytes of `file/in`: that would be a rename.
+        [Plain("in it\n"), Nothing, Plain("in it\nmore\n")],
         [(0, 1), (2, 0)],
         Some(&["before", "you"]),
     ),

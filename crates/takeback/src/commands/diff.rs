@@ -10,7 +10,7 @@ use takeback_core::history::{
 use takeback_core::rewind::PathFilter;
 use takeback_store::{Change, Seq, Store as LogStore, StoreError};
 
-use super::filediff::{Comparison, Contents, DAMAGED, FileDiff, Lines, between};
+use super::filediff::{Comparison, Contents, DAMAGED, FileDiff, Lines, between, path_name};
 use super::log::author;
 use super::patch::{PatchCoverage, as_patch, print_all};
 use super::rewind::from_root;
@@ -131,9 +131,8 @@ pub(crate) fn compare(
         AuthorDiff { diffs: between(&histories, last), ..AuthorDiff::default() }
     };
     if swapped {
-        for diff in &mut part.diffs {
-            std::mem::swap(&mut diff.before, &mut diff.after);
-        }
+        part.diffs = part.diffs.into_iter().map(FileDiff::reversed).collect();
+        part.diffs.sort_by(|a, b| a.path.cmp(&b.path));
     }
     Ok(part)
 }
@@ -165,6 +164,7 @@ pub(crate) fn diff_answer(
             insertions: lines.map(|lines| lines.insertions),
             deletions: lines.map(|lines| lines.deletions),
             damaged: compared == Comparison::Damaged,
+            renamed_from: diff.renamed_from.as_ref().map(|path| answers::path(path).file_path),
             patch: None,
         })
     };
@@ -227,7 +227,9 @@ pub(super) fn print_stat(
     for (diff, compared) in &counted {
         let what = match (diff.what(), compared) {
             (what, Comparison::Damaged) => format!("{what}, {DAMAGED}"),
-            (what, Comparison::NotText) if !diff.is_folder() => format!("{what}, not text"),
+            (what, Comparison::NotText) if !diff.is_folder() && !diff.has_same_bytes() => {
+                format!("{what}, not text")
+            }
             (what, _) if what == "changed" => String::new(),
             (what, _) => what,
         };
@@ -238,7 +240,7 @@ pub(super) fn print_stat(
             counts.push(SUCCESS, format!("{:>added$}", format!("+{insertions}")));
             counts.push(FAILURE, format!(" {:>removed$}", format!("-{deletions}")));
         }
-        table.rows.push([Cell::plain(name(&diff.path)), counts, Cell::new(HINT, what)]);
+        table.rows.push([Cell::plain(path_name(diff)), counts, Cell::new(HINT, what)]);
     }
     table.print(out)?;
     let (added, removed) = lines().fold((0, 0), |(added, removed), lines| {

@@ -8,8 +8,16 @@ pub(crate) use takeback_core::history::{
 };
 use takeback_store::{Store, StoreError};
 
-use crate::screen::{FAILURE, HINT, SUCCESS, WARNING};
+use crate::screen::{FAILURE, HINT, SUCCESS, WARNING, name};
 use crate::table::Cell;
+
+/// The path; of a renamed file, `OLD => NEW`.
+pub(crate) fn path_name(diff: &FileDiff) -> String {
+    match &diff.renamed_from {
+        Some(old) => format!("{} => {}", name(old), name(&diff.path)),
+        None => name(&diff.path),
+    }
+}
 
 /// `+3 -1`, or a word if lines cannot be counted.
 pub(crate) fn count_cell(diff: &FileDiff, store: &dyn Store) -> Result<Cell, StoreError> {

@@ -143,6 +143,6 @@ fn what(row: &FileRow) -> String {
     match (&row.renamed_from, &before) {
         (Some(old), _) => format!("renamed from {}", name(old)),
         (None, Entry::Unknown) => "first seen".to_owned(),
-        (None, _) => FileDiff { path, before, after }.what(),
+        (None, _) => FileDiff::new(path, before, after).what(),
     }
 }

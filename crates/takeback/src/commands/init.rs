@@ -188,7 +188,7 @@ fn show(
     };
     let path =
         WorkPath::new(one.tilde_path()).map_err(|error| CommandError::new(Kind::Error, error))?;
-    let diff = FileDiff { path, before: entry(one.before()), after: entry(after.as_ref()) };
+    let diff = FileDiff::new(path, entry(one.before()), entry(after.as_ref()));
     let store = MemoryStore::new();
     patch::for_people(&diff, Contents { store: &store, made: &blobs }, &mut screen.out)?;
     writeln!(screen.out)?;

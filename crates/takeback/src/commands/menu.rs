@@ -118,7 +118,7 @@ struct Parties(Vec<(Party, FileDiff)>);
 impl Parties {
     fn of(changes: &[Change], view: &Viewpoint<'_>) -> Self {
         let spans = spans(changes, |change| view.party(change)).into_iter();
-        let spans = spans.filter(|(_, diff)| !diff.is_folder() && diff.before != diff.after);
+        let spans = spans.filter(|(_, diff)| !diff.is_folder() && diff.differs());
         Self(spans.filter_map(|(party, diff)| Some((party?, diff))).collect())
     }
 

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use anstyle::Style;
 use takeback_store::{Entry, WorkPath};
 
-use super::filediff::{Contents, DAMAGED, FileDiff, LineDiff, Part, Passage, PrintError, Text};
+use super::filediff::{
+    Contents, DAMAGED, FileDiff, LineDiff, Part, Passage, PrintError, Text, path_name,
+};
 use super::word_diff::{self, Budget, compare};
 use crate::screen::{
     FAILURE, HEADING, HINT, NAME, Reader, SUCCESS, Screen, WARNING, count, name, plain_bytes,
@@ -69,7 +71,7 @@ pub(crate) fn for_people(
 ) -> Result<PatchCoverage, PrintError> {
     let what = diff.what();
     let room = width().saturating_sub(what.chars().count() + 2 + 14).max(16);
-    let title = shorten_path(&name(&diff.path), room);
+    let title = shorten_path(&path_name(diff), room);
     write!(out, "{HEADING}{title}{HEADING:#}  {HINT}{what}{HINT:#}")?;
     let texts = (text(&diff.before, contents)?, text(&diff.after, contents)?);
     let (before, after) = match &texts {
@@ -81,6 +83,10 @@ pub(crate) fn for_people(
         (Text::Damaged, _) | (_, Text::Damaged) => {
             writeln!(out, "\n{WARNING}  {DAMAGED}; `takeback verify` shows details{WARNING:#}")?;
             return Ok(PatchCoverage::Damaged);
+        }
+        _ if diff.has_same_bytes() => {
+            writeln!(out)?;
+            return Ok(PatchCoverage::Included);
         }
         _ => {
             writeln!(out, "\n{HINT}  not text{HINT:#}")?;
@@ -198,7 +204,7 @@ pub(crate) fn as_patch(
         writeln!(out, "# {}: {}", name(&diff.path), diff.what())?;
         return Ok(PatchCoverage::Included);
     }
-    let same_bytes = diff.before.digest().is_some() && diff.before.digest() == diff.after.digest();
+    let same_bytes = diff.has_same_bytes();
     // Identical bytes need no hunk.
     let (before, after) = if same_bytes {
         (Vec::new(), Vec::new())
@@ -217,18 +223,26 @@ pub(crate) fn as_patch(
         }
     };
     let is_link = |entry: &Entry| matches!(entry, Entry::Symlink { .. });
-    if old.is_some() && new.is_some() && is_link(&diff.before) != is_link(&diff.after) {
+    let is_both = old.is_some() && new.is_some();
+    let old_path = diff.renamed_from.as_ref().unwrap_or(&diff.path);
+    if is_both && is_link(&diff.before) != is_link(&diff.after)
+        || !is_both && diff.renamed_from.is_some()
+    {
         // A different file type: a deletion and a creation.
-        let gone = FileDiff { after: Entry::Absent, ..diff.clone() };
-        let come = FileDiff { before: Entry::Absent, ..diff.clone() };
+        let gone = FileDiff::new(old_path.clone(), diff.before.clone(), Entry::Absent);
+        let come = FileDiff::new(diff.path.clone(), Entry::Absent, diff.after.clone());
         as_patch(&gone, contents, out)?;
         return as_patch(&come, contents, out);
     }
-    if same_bytes && old == new {
+    if same_bytes && old == new && diff.renamed_from.is_none() {
         writeln!(out, "# {}: {}", name(&diff.path), diff.what())?;
         return Ok(PatchCoverage::Included);
     }
-    let (a, b) = (quoted(b"a/", &diff.path), quoted(b"b/", &diff.path));
+    // `patch` takes the names of a rename from here, and a blank as their end.
+    let has_blank = |path: &WorkPath| path.as_bytes().contains(&b' ');
+    let is_unclear = diff.renamed_from.is_some() && (has_blank(old_path) || has_blank(&diff.path));
+    let quote = if is_unclear { in_quotes } else { quoted };
+    let (a, b) = (quote(b"a/", old_path), quote(b"b/", &diff.path));
     out.write_all(b"diff --git ")?;
     out.write_all(&a)?;
     out.write_all(b" ")?;
@@ -239,6 +253,13 @@ pub(crate) fn as_patch(
         (None, Some(new)) => writeln!(out, "new file mode {new}")?,
         (Some(old), None) => writeln!(out, "deleted file mode {old}")?,
         _ => {}
+    }
+    if diff.renamed_from.is_some() {
+        for (key, path) in [("rename from ", old_path), ("rename to ", &diff.path)] {
+            out.write_all(key.as_bytes())?;
+            out.write_all(&quote(b"", path))?;
+            out.write_all(b"\n")?;
+        }
     }
     let lines = LineDiff::new(&before, &after);
     if lines.differ() {
@@ -285,14 +306,16 @@ fn git_mode(entry: &Entry) -> Option<&'static str> {
 /// A name in git's format: quoted, with octal escapes, if it has special characters.
 fn quoted(prefix: &[u8], path: &WorkPath) -> Vec<u8> {
     let bytes = path.as_bytes();
-    let mut quoted = prefix.to_vec();
     let special = |byte: &u8| byte.is_ascii_control() || matches!(byte, b'"' | b'\\');
     if !bytes.iter().any(special) && name(path).as_bytes() == bytes {
-        quoted.extend_from_slice(bytes);
-        return quoted;
+        return [prefix, bytes].concat();
     }
-    quoted.insert(0, b'"');
-    for byte in bytes {
+    in_quotes(prefix, path)
+}
+
+fn in_quotes(prefix: &[u8], path: &WorkPath) -> Vec<u8> {
+    let mut quoted = [b"\"", prefix].concat();
+    for byte in path.as_bytes() {
         match byte {
             b'"' | b'\\' => quoted.extend([b'\\', *byte]),
             byte if byte.is_ascii_control() || *byte >= 0x80 => {

@@ -495,7 +495,7 @@ fn show_diffs(
         .actions()
         .filter_map(|step| {
             let (path, before) = (step.path.clone(), step.present.clone());
-            Some(FileDiff { path, before, after: step.goal()? })
+            Some(FileDiff::new(path, before, step.goal()?))
         })
         .collect();
     print_all(&diffs, Contents { store, made: &shown.plan.merged }, screen)?;

@@ -23,7 +23,7 @@ use takeback_store::{CallId, SessionId};
 
 use super::cleanup::clean_up_if_due;
 use super::diff::diff_answer;
-use super::filediff::{Contents, FileDiff, between, count_cell};
+use super::filediff::{Contents, FileDiff, between, count_cell, path_name};
 use super::receipt::first_seen_name;
 use super::state::save::SESSION_VARIABLE;
 use super::unreadable;
@@ -31,7 +31,7 @@ use crate::answers;
 use crate::args::{Options, RunArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, environment, this_process};
-use crate::screen::{HINT, NAME, WARNING, count, name, width_of};
+use crate::screen::{HINT, NAME, WARNING, count, width_of};
 use crate::table::{Cell, Overflow, Table};
 
 pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError> {
@@ -304,7 +304,7 @@ fn report(
     writeln!(err, "{HINT}takeback:{HINT:#} {} changed", count(files, "file"))?;
     let mut table = Table::new(2, [Overflow::Start(12), Overflow::End(10), Overflow::Nothing]);
     for diff in diffs.iter().take(MOST) {
-        let (path, what) = (Cell::plain(name(&diff.path)), Cell::new(HINT, diff.what()));
+        let (path, what) = (Cell::plain(path_name(diff)), Cell::new(HINT, diff.what()));
         table.rows.push([path, what, count_cell(diff, store)?]);
     }
     table.print_within(width_of(io::stderr()), &mut err)?;

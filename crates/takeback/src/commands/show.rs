@@ -1,6 +1,6 @@
 //! `show`: one point and the changes after it, with their authors.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use anstyle::Style;
@@ -11,10 +11,11 @@ use takeback_core::history::{
 };
 use takeback_core::record::describe;
 use takeback_store::{
-    Author, Call, CallKind, Change, Entry, Evidence, Point, PointBasis, PointKind, StoreError,
-    Turn, WorkPath,
+    Author, Call, CallId, CallKind, Change, Entry, Evidence, Point, PointBasis, PointKind,
+    SessionId, StoreError, Turn, WorkPath,
 };
 
+use super::filediff::path_name;
 use super::log::{git_state, point_answer, title};
 use super::patch::print_all;
 use crate::answers;
@@ -22,7 +23,7 @@ use crate::args::{Options, ShowArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::point::find_in;
-use crate::screen::{HEADING, HINT, NAME, Reader, Screen, count, name, plain, width, wrap};
+use crate::screen::{HEADING, HINT, NAME, Reader, Screen, count, plain, width, wrap};
 use crate::session_name::SessionNames;
 use crate::table::{Cell, Overflow, Table};
 use crate::time::{ago, clock, now};
@@ -36,7 +37,8 @@ pub(crate) fn show(
     look_if_newest(&mut place.workspace, &args.point)?;
     let store = &*place.workspace.store;
     let time = now();
-    let PointDetails { point, mut changes, answer } = details(&place.workspace, &args.point)?;
+    let PointDetails { point, mut changes, calls, answer } =
+        details(&place.workspace, &args.point)?;
     if screen.json {
         screen.json(&answer)?;
         return Ok(0);
@@ -81,31 +83,31 @@ pub(crate) fn show(
     }
     writeln!(out)?;
     let names = SessionNames::of(&store.sessions()?);
-    print_calls(&answer.calls, out)?;
+    print_calls(&calls, out)?;
     let mut histories = by_path(std::mem::take(&mut changes));
     histories.iter_mut().for_each(skip_first_sight);
     histories.retain(|history| !is_detour(history));
-    if histories.is_empty() {
+    let mut changes: Vec<Change> =
+        histories.into_iter().flat_map(|history| history.changes).collect();
+    changes.sort_by_key(|change| change.seq);
+    if changes.is_empty() {
         writeln!(out, "{HINT}Nothing changed after it.{HINT:#}")?;
     }
+    let by_author = spans(&changes, |change| author(change, &names));
+    let files: Vec<FileDiff> = spans(&changes, |_| ()).into_iter().map(|((), diff)| diff).collect();
     if args.patch {
-        return print_patches(&histories, &names, store, screen);
+        return print_patches(&files, &by_author, store, screen);
     }
     let mut table = Table::new(2, [Overflow::Start(12), Overflow::End(10), Overflow::End(10)]);
-    for history in histories {
-        let diff = FileDiff {
-            path: history.path.clone(),
-            before: history.at_start().clone(),
-            after: history.at_end().clone(),
-        };
+    for diff in &files {
         let what = match &diff.before {
             Entry::Unknown => "first seen".to_owned(),
             _ => diff.what(),
         };
         table.rows.push([
-            Cell::plain(name(&diff.path)),
+            Cell::plain(path_name(diff)),
             Cell::new(HINT, what),
-            Cell::plain(authors(&history, &names, store)?),
+            Cell::plain(authors(&parts(diff, &files, &by_author), store)?),
         ]);
     }
     table.print(out)?;
@@ -113,16 +115,17 @@ pub(crate) fn show(
 }
 
 /// The calls of the turn, with the commands of shell calls.
-fn print_calls(calls: &[answers::Call], out: &mut dyn Write) -> io::Result<()> {
+fn print_calls(calls: &[ListedCall], out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(2, [Overflow::Nothing, Overflow::End(8), Overflow::End(20)]);
-    for call in calls {
-        let Some(number) = call.number else { continue };
-        let what = match (&call.command, call.files) {
+    for listed in calls {
+        let ListedCall { number, call, files } = listed;
+        let Some(number) = number else { continue };
+        let what = match (listed.command(), &files[..]) {
             (Some(command), _) => plain(command),
-            (None, 0) => "changed nothing".to_owned(),
-            (None, files) => count(files, "file"),
+            (None, []) => "changed nothing".to_owned(),
+            (None, files) => count(files.len(), "file"),
         };
-        let style = if call.files == 0 { HINT } else { PLAIN };
+        let style = if files.is_empty() { HINT } else { PLAIN };
         table.rows.push([
             Cell::new(HINT, format!(".{number}")),
             Cell::new(style, plain(&call.tool)),
@@ -136,46 +139,66 @@ fn print_calls(calls: &[answers::Call], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
+/// What each author did to a file, one after the other, under all the paths that it had. `files` and
+/// `by_author`: by path.
+fn parts<'p>(
+    file: &'p FileDiff,
+    files: &'p [FileDiff],
+    by_author: &'p [(String, FileDiff)],
+) -> Vec<&'p (String, FileDiff)> {
+    let mut parts = Vec::new();
+    let mut path = Some(&file.path);
+    while let Some(at) = path.take() {
+        let first = by_author.partition_point(|(_, part)| part.path < *at);
+        let of_path = by_author[first..].iter().take_while(|(_, part)| part.path == *at);
+        let has_own_row =
+            |old: &WorkPath| files.binary_search_by(|file| file.path.cmp(old)).is_ok();
+        let mut origins = of_path.clone().filter_map(|(_, part)| part.renamed_from.as_ref());
+        path = origins.next().filter(|old| !has_own_row(old));
+        parts.splice(0..0, of_path);
+    }
+    parts
+}
+
 /// Who changed a file, one after the other, and how much.
 fn authors(
-    history: &PathHistory,
-    names: &SessionNames,
+    parts: &[&(String, FileDiff)],
     store: &dyn takeback_store::Store,
 ) -> Result<String, CommandError> {
     let mut authors = Vec::new();
-    for (author, span) in spans(&history.changes, |change| author(change, names)) {
-        if span.before == Entry::Unknown {
+    for (author, part) in parts {
+        if part.before == Entry::Unknown {
             continue;
         }
-        let lines = match span.compare(store)? {
-            Comparison::Lines(Lines { insertions, deletions }) if !span.is_folder() => {
+        let lines = match part.compare(store)? {
+            Comparison::Lines(Lines { insertions, deletions }) if !part.is_folder() => {
                 let part =
                     |sign, n: usize| if n > 0 { format!(" {sign}{n}") } else { String::new() };
                 part('+', insertions) + &part('-', deletions)
             }
             _ => String::new(),
         };
-        authors.push(author + &lines);
+        authors.push(author.to_owned() + &lines);
     }
     Ok(authors.join(", then "))
 }
 
 /// The patch, split by author. As a program reads it, the parts of a file follow each other.
 fn print_patches(
-    histories: &[PathHistory],
-    names: &SessionNames,
+    files: &[FileDiff],
+    by_author: &[(String, FileDiff)],
     store: &dyn takeback_store::Store,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let mut damaged = 0;
-    for history in histories {
-        for (author, span) in spans(&history.changes, |change| author(change, names)) {
-            if span.before == Entry::Unknown || span.before == span.after {
+    for file in files {
+        for (author, part) in parts(file, files, by_author) {
+            if part.before == Entry::Unknown || !part.differs() {
                 continue;
             }
             let mark = if screen.reader() == Reader::Program { "# " } else { "" };
             writeln!(screen.out, "{mark}{HINT}{author}{HINT:#}")?;
-            damaged += print_all(&[span], Contents::of(store), screen)?;
+            damaged += print_all(std::slice::from_ref(part), Contents::of(store), screen)?;
             if mark.is_empty() {
                 writeln!(screen.out)?;
             }
@@ -197,6 +220,7 @@ pub(crate) struct PointDetails {
     point: Point,
     /// With the authors known now.
     changes: Vec<Change>,
+    calls: Vec<ListedCall>,
     pub(crate) answer: answers::ShowAnswer,
 }
 
@@ -214,15 +238,45 @@ pub(crate) fn details(workspace: &Workspace, name: &str) -> Result<PointDetails,
     let point = find_in(store, name)?;
     let changes = changes_until(store, &point, next_point(store, &point)?.as_ref())?;
     let turn = turn_of(store, &point, &changes)?;
+    let calls = calls_of(store, turn.as_ref(), &changes)?;
     let answer = answers::ShowAnswer {
         point: point_answer(workspace, point.clone())?,
         prompt: turn.as_ref().map(|turn| turn.prompt.trim().to_owned()),
         model: turn.as_ref().and_then(|turn| turn.model.clone()),
         git: point.git.clone().map(git_state),
         changes: changes.iter().map(answers::change).collect(),
-        calls: calls_of(store, turn.as_ref(), &changes)?,
+        calls: calls.iter().map(ListedCall::answer).collect(),
     };
-    Ok(PointDetails { point, changes, answer })
+    Ok(PointDetails { point, changes, calls, answer })
+}
+
+/// A call and the files that it changed.
+struct ListedCall {
+    /// Its place in the turn, from 1; `None`: of another turn.
+    number: Option<usize>,
+    call: Call,
+    files: Vec<FileDiff>,
+}
+
+impl ListedCall {
+    /// The command line of a shell call.
+    fn command(&self) -> Option<&str> {
+        match &self.call.kind {
+            CallKind::Shell { command, .. } => command.as_deref(),
+            CallKind::Edit { .. } => None,
+        }
+    }
+
+    fn answer(&self) -> answers::Call {
+        answers::Call {
+            session: self.call.session.0.clone(),
+            id: self.call.id.0.clone(),
+            tool: self.call.tool.clone(),
+            command: self.command().map(str::to_owned),
+            number: self.number,
+            files: self.files.len(),
+        }
+    }
 }
 
 /// The calls of the point's turn in order, numbered; then the other calls that the authors of the changes
@@ -231,37 +285,34 @@ fn calls_of(
     store: &dyn takeback_store::Store,
     turn: Option<&Turn>,
     changes: &[Change],
-) -> Result<Vec<answers::Call>, StoreError> {
+) -> Result<Vec<ListedCall>, StoreError> {
     let mut calls: Vec<(Option<usize>, Call)> = Vec::new();
     if let Some(turn) = turn {
         let of_turn = store.calls_since(turn.opened_at)?.into_iter();
         let of_turn = of_turn.filter(|call| call.turn == turn.id);
         calls.extend((1..).map(Some).zip(of_turn));
     }
-    for change in changes {
-        let Author::Agent { session, call, .. } = &change.author else { continue };
-        if calls.iter().any(|(_, one)| (&one.session, &one.id) == (session, call)) {
+    let author = |change: &Change| match &change.author {
+        Author::Agent { session, call, .. } => Some((session.clone(), call.clone())),
+        _ => None,
+    };
+    for (session, call) in changes.iter().filter_map(author) {
+        if calls.iter().any(|(_, one)| one.session == session && one.id == call) {
             continue;
         }
-        calls.extend(store.call(session, call)?.map(|call| (None, call)));
+        calls.extend(store.call(&session, &call)?.map(|call| (None, call)));
     }
-    let answer = |(number, call): (Option<usize>, Call)| {
-        let is_its = |change: &&Change| matches!(&change.author, Author::Agent { session, call: id, .. } if (session, id) == (&call.session, &call.id));
-        let files: BTreeSet<&WorkPath> =
-            changes.iter().filter(is_its).map(|change| &change.path).collect();
-        answers::Call {
-            session: call.session.0,
-            id: call.id.0,
-            tool: call.tool,
-            command: match call.kind {
-                CallKind::Shell { command, .. } => command,
-                CallKind::Edit { .. } => None,
-            },
-            number,
-            files: files.len(),
+    let mut files: HashMap<(SessionId, CallId), BTreeMap<WorkPath, FileDiff>> = HashMap::new();
+    for (author, diff) in spans(changes, author) {
+        if let Some(author) = author {
+            files.entry(author).or_default().entry(diff.path.clone()).or_insert(diff);
         }
-    };
-    Ok(calls.into_iter().map(answer).collect())
+    }
+    let listed = calls.into_iter().map(|(number, call)| {
+        let files = files.remove(&(call.session.clone(), call.id.clone())).unwrap_or_default();
+        ListedCall { number, call, files: files.into_values().collect() }
+    });
+    Ok(listed.collect())
 }
 
 /// The turn of a prompt's point.

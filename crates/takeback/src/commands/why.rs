@@ -41,8 +41,7 @@ impl NamedLine {
     fn change(&self) -> Option<FileDiff> {
         let writer = &self.line().line.writer;
         let change = writer.change.as_ref().filter(|_| writer.commit.is_none())?;
-        let (before, after) = (change.before.clone(), change.after.clone());
-        Some(FileDiff { path: change.path.clone(), before, after })
+        Some(FileDiff::of_change(change))
     }
 }
 

@@ -72,6 +72,100 @@ fn an_empty_log_says_why() {
 }
 
 #[test]
+fn a_renamed_file_is_one_file_with_both_names() {
+    let user = User::with(&[("old.rs", "one\ntwo\n"), ("pic", "\0\u{1}"), ("with blank", "x\n")]);
+    user.succeeds(&["checkpoint", "first"]);
+    std::fs::create_dir(user.work().join("src")).expect("a folder");
+    for (from, to) in [("old.rs", "src/new.rs"), ("pic", "src/pic"), ("with blank", "a blank")] {
+        std::fs::rename(user.work().join(from), user.work().join(to)).expect("renamed");
+    }
+    user.succeeds(&["checkpoint", "second"]);
+    user.write("src/new.rs", "one\ntwo\nthree\n");
+    user.set_mode("src/new.rs", 0o755);
+    user.takeback(&["status"]);
+    insta::assert_snapshot!(user.takeback(&["log"]).out, @r"
+    ID  just now  by hand  [second]  you +1
+    ID  just now  by hand  [first]   you 3 files
+    ");
+    insta::assert_snapshot!(user.takeback(&["log", "--stat", "-n", "2"]).out, @r"
+    ID  just now  by hand  [second]  you +1
+      src/new.rs  +1 -0  mode 644 → 755
+    1 file, +1 -0
+
+    ID  just now  by hand  [first]  you 3 files
+      with blank => a blank  renamed
+      src                    new folder
+      old.rs => src/new.rs   renamed
+      pic => src/pic         renamed
+    3 files, +0 -0
+    ");
+    let shown = user.takeback(&["show", "first"]).out;
+    let (_, files) = shown.split_once("\n\n").expect("a heading");
+    insta::assert_snapshot!(files, @r"
+      with blank => a blank  renamed     you
+      src                    new folder  you
+      old.rs => src/new.rs   renamed     you
+      pic => src/pic         renamed     you
+    ");
+    insta::assert_snapshot!(user.takeback(&["diff", "first", "--stat"]).out, @r"
+      with blank => a blank         renamed
+      src                           new folder
+      old.rs => src/new.rs   +1 -0  renamed, mode 644 → 755
+      pic => src/pic                renamed
+    3 files, +1 -0
+    ");
+    insta::assert_snapshot!(user.takeback(&["diff", "first"]).out, @r#"
+    diff --git "a/with blank" "b/a blank"
+    rename from "with blank"
+    rename to "a blank"
+    # src: new folder
+    diff --git a/old.rs b/src/new.rs
+    old mode 100644
+    new mode 100755
+    rename from old.rs
+    rename to src/new.rs
+    --- a/old.rs
+    +++ b/src/new.rs
+    @@ -1,2 +1,3 @@
+     one
+     two
+    +three
+    diff --git a/pic b/src/pic
+    rename from pic
+    rename to src/pic
+    "#);
+    insta::assert_snapshot!(user.takeback(&["diff", "second", "first"]).out, @r#"
+    diff --git a/src/new.rs b/old.rs
+    rename from src/new.rs
+    rename to old.rs
+    diff --git a/src/pic b/pic
+    rename from src/pic
+    rename to pic
+    # src: folder deleted
+    diff --git "a/a blank" "b/with blank"
+    rename from "a blank"
+    rename to "with blank"
+    "#);
+    insta::assert_snapshot!(user.takeback(&["history", "src/new.rs"]).out, @r"
+    ID  just now  mode 644 → 755       second                  you +1
+    ID  just now  renamed from old.rs  first                   you 1 file
+    –         just now  first seen           before the first point
+    ");
+    let diffs = user.json(&["diff", "first", "second"]);
+    let folders = |diff: &&Value| diff["filePath"] != "src";
+    let files: Vec<&Value> = diffs.as_array().expect("a list").iter().filter(folders).collect();
+    let names: Vec<[&str; 2]> = files
+        .iter()
+        .map(|diff| ["renamedFrom", "filePath"].map(|key| diff[key].as_str().expect("a path")))
+        .collect();
+    assert_eq!(names, [["with blank", "a blank"], ["old.rs", "src/new.rs"], ["pic", "src/pic"]]);
+    let log = user.json(&["log", "-n", "2"]);
+    for (key, counts) in [("filesChanged", [1, 3]), ("insertions", [1, 0]), ("deletions", [0, 0])] {
+        assert_eq!(column(&log, key), counts, "{key}");
+    }
+}
+
+#[test]
 fn a_diff_shows_lines_and_what_lines_do_not_show() {
     let user = two_points();
     insta::assert_snapshot!(user.takeback(&["diff", "first"]).out, @r"

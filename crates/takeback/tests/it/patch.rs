@@ -61,6 +61,10 @@ fn cases() -> Vec<Case> {
         (b"latin-1.txt", file(b"caf\xe9\n"), file(b"caf\xe9s\n")),
         (b"steers.txt", file("a\n"), file("\x1b[31mred\x1b[0m\x07\u{202e}\n")),
         (b"-dash", file("a\n"), file("b\n")),
+        (b"old name.txt", file("moved\nas it is\n"), Entry::Nothing),
+        (b"new/name.txt", Entry::Nothing, file("moved\nas it is\n")),
+        (b"old.sh", file("moved and more\n"), Entry::Nothing),
+        (b"new \xff.sh", Entry::Nothing, script("moved and more\n")),
         (b"minus.sql", file("-- a comment\nx\n"), file("++ no comment\nx\n")),
     ]
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use takeback_store::{Author, ChangeRun, Digest, Entry, PathRuns, WorkPath};
 
 use super::{Plan, Verdict};
+use crate::history::recognizable;
 
 /// A file that vanished and one that appeared with the same bytes in the same call were one file. If
 /// the old name is restored and the new one has to stay, the new one's reason names the old one.
@@ -19,7 +20,7 @@ pub(super) fn explain_renames(plan: &mut Plan, histories: &[PathRuns]) {
     for history in histories {
         // A change that creates or removes a file is a run of its own.
         for run in &history.runs {
-            if let Some(digest) = worth_matching(&run.before)
+            if let Some(digest) = recognizable(&run.before)
                 && run.after == Entry::Absent
                 && restored.binary_search(&&history.path).is_ok()
             {
@@ -28,7 +29,7 @@ pub(super) fn explain_renames(plan: &mut Plan, histories: &[PathRuns]) {
         }
     }
     let moved_from = |path: &WorkPath, run: &ChangeRun| {
-        let digest = worth_matching(&run.after).filter(|_| run.before == Entry::Absent)?;
+        let digest = recognizable(&run.after).filter(|_| run.before == Entry::Absent)?;
         let names = vanished.get(&(digest, &run.author))?;
         let same_name = names.iter().find(|name| name.file_name() == path.file_name());
         Some((*same_name.or(names.first())?).clone())
@@ -47,13 +48,5 @@ pub(super) fn explain_renames(plan: &mut Plan, histories: &[PathRuns]) {
     }
     for (at, reason) in told {
         plan.steps[at].verdict = Verdict::Conflict { reason };
-    }
-}
-
-/// The contents by which a renamed file is recognised. Not for empty files, which are all equal.
-fn worth_matching(entry: &Entry) -> Option<Digest> {
-    match entry {
-        Entry::File { digest, size, .. } if *size > 0 => Some(*digest),
-        _ => None,
     }
 }

@@ -89,7 +89,7 @@ pub(crate) fn preview_files(
 
 pub(super) fn diff_of(step: &Step) -> FileDiff {
     let after = step.goal().unwrap_or_else(|| step.present.clone());
-    FileDiff { path: step.path.clone(), before: step.present.clone(), after }
+    FileDiff::new(step.path.clone(), step.present.clone(), after)
 }
 
 fn action_of(receipt: &Receipt, path: &WorkPath, diff: &FileDiff) -> (FileAction, Option<String>) {

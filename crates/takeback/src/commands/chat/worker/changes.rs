@@ -7,10 +7,9 @@ use takeback_store::{Point, PointKind, Seq};
 use takeback_tui::{DiffLine, LineKind, ToolEnd};
 
 use super::{JobResult, Worker};
-use crate::commands::filediff::{Contents, FileDiff};
+use crate::commands::filediff::{Contents, FileDiff, path_name};
 use crate::commands::menu::{changed_between, diff_lines, is_listed};
 use crate::error::CommandError;
-use crate::screen::name;
 
 /// How many lines of a diff are added to the transcript.
 const DIFF_MAX: usize = 400;
@@ -51,7 +50,7 @@ impl Worker {
             end.insertions += lines.insertions;
             end.deletions += lines.deletions;
             if diffs.len() > 1 {
-                let text = format!("{} {}", name(&diff.path), diff.what());
+                let text = format!("{} {}", path_name(diff), diff.what());
                 end.diff.push(DiffLine { kind: LineKind::Heading, text });
             }
             let room = DIFF_MAX.saturating_sub(end.diff.len());
@@ -67,7 +66,7 @@ impl Worker {
         let store = &*self.place.workspace.store;
         let mut lines = Vec::new();
         for diff in &diffs {
-            let text = format!("{}  {}", name(&diff.path), diff.what());
+            let text = format!("{}  {}", path_name(diff), diff.what());
             lines.push(DiffLine { kind: LineKind::Heading, text });
             let room = DIFF_MAX.saturating_sub(lines.len());
             lines.extend(diff_lines(diff, Contents::of(store), room)?);
