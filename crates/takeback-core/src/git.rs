@@ -5,6 +5,7 @@
 //! it. Everything else is asked of the `git` program, and only when a question needs it.
 
 mod commit_blame;
+mod commit_origin;
 mod commits;
 mod head;
 mod named_commits;

@@ -43,19 +43,23 @@ pub fn git_state(folder: &Path) -> Option<GitState> {
     }
     let branch = reference.strip_prefix("refs/heads/").unwrap_or(reference).to_owned();
     // A worktree has its own HEAD; the branches are in the main repository.
-    let common =
-        read_line(&git.join("commondir")).map_or_else(|| git.clone(), |common| git.join(common));
+    let common = common_folder(&git);
     let head = read_line(&common.join(reference)).or_else(|| packed(&common, reference));
     Some(GitState { head, branch: Some(branch) })
 }
 
-fn git_folder(top: &Path) -> Option<PathBuf> {
+pub(super) fn git_folder(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");
     if git.is_dir() {
         return Some(git);
     }
     let target = read_line(&git)?;
     Some(top.join(target.strip_prefix("gitdir: ")?))
+}
+
+/// What all worktrees of a repository share.
+pub(super) fn common_folder(git: &Path) -> PathBuf {
+    read_line(&git.join("commondir")).map_or_else(|| git.to_owned(), |common| git.join(common))
 }
 
 fn packed(common: &Path, reference: &str) -> Option<String> {

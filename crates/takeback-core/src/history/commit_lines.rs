@@ -8,20 +8,26 @@
 //! before the file was written, and has the line. A commit that was made later has the line from the change.
 //! A rebase makes a commit anew; then the commit that it was made from, with the same author at the same
 //! time, must be older.
+//!
+//! Commits are dated in seconds. One of the same second was first if it was made in another repository and
+//! was in this one before the file was written. One that was made here while the call ran has the line from
+//! the call, even if git wrote the file once more later: a commit, a checkout and a merge in one command.
 
+use std::cell::OnceCell;
+use std::cmp::Ordering;
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use takeback_store::{
-    Author, Change, Digest, Evidence, PointFilter, PointQuery, Seq, Store, StoreError, Timestamp,
-    WorkPath,
+    Author, CallId, Change, Digest, Evidence, PointFilter, PointQuery, Seq, SessionId, Store,
+    StoreError, Timestamp, WorkPath,
 };
 
 use super::blame::{Blame, LineOrigin};
 use super::lines::{has_words, split_lines};
 use crate::diff::diff;
-use crate::git::{CommitLine, GitError, PathVersion, Repository};
+use crate::git::{Commit, CommitLine, GitError, PathVersion, Repository};
 use crate::workspace::Workspace;
 
 /// Older versions that a change is compared with if its result was never committed.
@@ -48,14 +54,15 @@ pub fn ask_git(blame: &mut Blame, workspace: &Workspace) -> Result<(), StoreErro
         let question = Question { repository, path, text: &text, lines: &lines };
         let found = match version.written_at {
             None => question.committed_then(store, version.seq),
-            Some(written_at) => {
+            Some(_) => {
                 let known = match committed.entry(version.path.clone()) {
                     Slot::Occupied(known) => Ok(known.into_mut()),
                     Slot::Vacant(slot) => {
                         CommittedVersions::read(repository, path).map(|read| slot.insert(read))
                     }
                 };
-                known.map_err(AskError::from).and_then(|all| question.brought_in(written_at, all))
+                let moment = WriteMoment::of(&version, store)?;
+                known.map_err(AskError::from).and_then(|all| question.brought_in(moment, all))
             }
         };
         match found {
@@ -81,6 +88,8 @@ struct AskedVersion {
     seq: Seq,
     /// When it was written; `None`: before the log knew it.
     written_at: Option<Timestamp>,
+    /// The call that may have written it.
+    call: Option<(SessionId, CallId)>,
 }
 
 /// A line of a blame, by its number, and its number in a version.
@@ -102,7 +111,7 @@ fn questions(blame: &Blame) -> BTreeMap<AskedVersion, LineNumbers> {
             LineOrigin::Before { version, line } | LineOrigin::Unknown { version, line } => {
                 let version = &blame.versions[version as usize];
                 let (path, digest, seq) = (version.path.clone(), version.digest, version.seq);
-                (AskedVersion { path, digest, seq, written_at: None }, line)
+                (AskedVersion { path, digest, seq, written_at: None, call: None }, line)
             }
         };
         questions.entry(version).or_default().push((at, number as usize));
@@ -119,7 +128,39 @@ fn brought_by(change: &Change) -> Option<AskedVersion> {
     };
     let (digest, written_at) = (change.after.digest()?, change.changed_at?);
     let (path, seq) = (change.path.clone(), change.seq);
-    (!is_named).then_some(AskedVersion { path, digest, seq, written_at: Some(written_at) })
+    let call = match &change.author {
+        Author::Agent { session, call, .. } => Some((session.clone(), call.clone())),
+        _ => None,
+    };
+    (!is_named).then_some(AskedVersion { path, digest, seq, written_at: Some(written_at), call })
+}
+
+/// When a file was written, and since when its writer may have been at it.
+#[derive(Debug, Clone, Copy)]
+struct WriteMoment {
+    written_at: Timestamp,
+    /// When its call began.
+    began_at: Option<Timestamp>,
+}
+
+impl WriteMoment {
+    fn of(version: &AskedVersion, store: &dyn Store) -> Result<Self, StoreError> {
+        let call = match &version.call {
+            Some((session, call)) => store.call(session, call)?,
+            None => None,
+        };
+        let written_at = version.written_at.unwrap_or(Timestamp(i64::MIN));
+        Ok(Self { written_at, began_at: call.map(|call| call.opened_at) })
+    }
+
+    /// In which commits are dated.
+    fn second(&self) -> i64 {
+        self.written_at.0.div_euclid(1000)
+    }
+
+    fn is_during_call(&self, commit: &Commit) -> bool {
+        self.began_at.is_some_and(|began| commit.committed_at >= began.0.div_euclid(1000))
+    }
 }
 
 enum AskError {
@@ -153,6 +194,8 @@ struct CommittedVersions {
     /// By line, without white space: when the first version that has it was committed. `None`: there are
     /// too many versions to read.
     first_with: Option<HashMap<Vec<u8>, i64>>,
+    /// The commits that were made in this repository, read when they are needed.
+    made_here: OnceCell<Option<HashSet<String>>>,
 }
 
 impl CommittedVersions {
@@ -162,7 +205,7 @@ impl CommittedVersions {
     fn read(repository: &Repository, path: &Path) -> Result<Self, GitError> {
         let versions = repository.versions(path)?;
         if versions.len() > Self::MOST {
-            return Ok(Self { versions, first_with: None });
+            return Ok(Self { versions, first_with: None, made_here: OnceCell::new() });
         }
         let mut first_blob: HashMap<&str, i64> = HashMap::new();
         for PathVersion { commit, blob } in &versions {
@@ -178,19 +221,38 @@ impl CommittedVersions {
                 *first = (*time).min(*first);
             }
         }
-        Ok(Self { versions, first_with: Some(first_with) })
+        Ok(Self { versions, first_with: Some(first_with), made_here: OnceCell::new() })
     }
 
-    /// Whether a commit that was made before this second may have one of the lines that are asked about.
+    /// Whether a commit had its lines before the file was written.
+    fn is_older(&self, commit: &Commit, moment: WriteMoment, repository: &Repository) -> bool {
+        // Without a log, every commit may be from here.
+        let is_made_here = || {
+            let made = self.made_here.get_or_init(|| repository.made_here());
+            made.as_ref().is_none_or(|made| made.contains(&commit.id))
+        };
+        match commit.committed_at.cmp(&moment.second()) {
+            Ordering::Less => !moment.is_during_call(commit) || !is_made_here(),
+            Ordering::Equal => {
+                !is_made_here()
+                    && repository
+                        .here_since(&commit.id)
+                        .is_some_and(|since| since < moment.written_at.0)
+            }
+            Ordering::Greater => false,
+        }
+    }
+
+    /// Whether a commit that was made until this second may have one of the lines that are asked about.
     /// `false` spares a `git blame`, of which a person's file would need one for each change.
-    fn may_have_before(&self, second: i64, question: &Question<'_>) -> bool {
+    fn may_have_until(&self, second: i64, question: &Question<'_>) -> bool {
         let Some(first_with) = &self.first_with else {
-            return self.versions.iter().any(|version| version.commit.committed_at < second);
+            return self.versions.iter().any(|version| version.commit.committed_at <= second);
         };
         let lines: Vec<&[u8]> = split_lines(question.text).collect();
         let is_older = |line: &[u8]| {
             has_words(line)
-                && first_with.get(&without_space(line)).is_some_and(|first| *first < second)
+                && first_with.get(&without_space(line)).is_some_and(|first| *first <= second)
         };
         question.lines.iter().any(|(_, at)| lines.get(*at).is_some_and(|line| is_older(line)))
     }
@@ -225,14 +287,12 @@ impl Question<'_> {
     /// The commits of lines that git wrote into the file at this time.
     fn brought_in(
         &self,
-        written_at: Timestamp,
+        moment: WriteMoment,
         committed: &CommittedVersions,
     ) -> Result<Answer, AskError> {
-        // Commits of the same second may be older or younger: those prove nothing.
-        let second = written_at.0.div_euclid(1000);
         let CommittedVersions { versions, .. } = committed;
-        let is_older = |version: &&PathVersion| version.commit.committed_at < second;
-        if !committed.may_have_before(second, self) {
+        let is_older = |commit: &Commit| committed.is_older(commit, moment, self.repository);
+        if !committed.may_have_until(moment.second(), self) {
             return Ok(Vec::new());
         }
         let mut answer: BTreeMap<usize, CommitLine> = BTreeMap::new();
@@ -244,7 +304,7 @@ impl Question<'_> {
         };
         for (at, number) in self.lines {
             match all.get(*number) {
-                Some(line) if line.commit.committed_at < second => {
+                Some(line) if is_older(&line.commit) => {
                     answer.insert(*at, line.clone());
                 }
                 Some(line) => drop(made_anew.insert(line.commit.authorship())),
@@ -253,7 +313,8 @@ impl Question<'_> {
         }
         // Others unite several, as a squash does, or nothing is committed yet.
         let is_made_anew = |version: &PathVersion| made_anew.contains(&version.commit.authorship());
-        let mut compared: Vec<&PathVersion> = versions.iter().filter(is_older).collect();
+        let mut compared: Vec<&PathVersion> =
+            versions.iter().filter(|version| is_older(&version.commit)).collect();
         compared.sort_by_key(|version| {
             (!is_made_anew(version), std::cmp::Reverse(version.commit.committed_at))
         });
@@ -271,7 +332,7 @@ impl Question<'_> {
                 continue;
             }
             let pairs = self.pair_with(&version.commit.id, &text, open)?;
-            let older = pairs.into_iter().filter(|(_, line)| line.commit.committed_at < second);
+            let older = pairs.into_iter().filter(|(_, line)| is_older(&line.commit));
             answer.extend(older.collect::<Vec<_>>());
         }
         Ok(answer.into_iter().collect())

@@ -1,6 +1,7 @@
 //! Questions to the log, as the program answers them.
 
 mod afternoon;
+mod commit_times;
 mod page;
 
 use std::fs;
