@@ -1,5 +1,6 @@
 //! Arguments of the commands that make, show and restore points.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
@@ -97,7 +98,7 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct HistoryArgs {
     /// The file; it may have been deleted
-    pub(crate) path: String,
+    pub(crate) path: PathBuf,
     /// Show at most N
     #[arg(short = 'n', long, value_name = "N", default_value_t = LogArgs::LIMIT)]
     pub(crate) limit: usize,
@@ -106,7 +107,7 @@ pub(crate) struct HistoryArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct BlameArgs {
     /// The file
-    pub(crate) path: String,
+    pub(crate) path: PathBuf,
     /// Only these lines: 12 or 10-20
     #[arg(short = 'L', long = "lines", value_name = "LINES")]
     pub(crate) lines: Option<String>,
@@ -116,7 +117,7 @@ pub(crate) struct BlameArgs {
 pub(crate) struct WhyArgs {
     /// A file and a line number: src/main.rs:12
     #[arg(value_name = "PATH:LINE")]
-    pub(crate) line: String,
+    pub(crate) line: OsString,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -133,14 +134,14 @@ pub(crate) struct BisectArgs {
     pub(crate) with: Vec<PathBuf>,
     /// The command: exit code 0 is good, 125 skips, any other is bad
     #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<std::ffi::OsString>,
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CatArgs {
     /// A point and a path: @~2:src/main.rs
     #[arg(value_name = "POINT:PATH")]
-    pub(crate) file: String,
+    pub(crate) file: OsString,
 }
 
 #[derive(Debug, ClapArgs)]

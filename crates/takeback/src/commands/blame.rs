@@ -1,12 +1,14 @@
 //! `blame PATH`: who wrote each line of a file.
 
-use std::io::Write as _;
-use std::ops::RangeInclusive;
-use std::sync::Arc;
-
 use anstyle::Style;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use std::io::Write as _;
+use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
 use takeback_core::Workspace;
 use takeback_core::history::{
     AuthoredFile, AuthoredLine, BlameError, CommittedLinesError, LineAuthor, LineSource,
@@ -14,7 +16,7 @@ use takeback_core::history::{
 };
 use takeback_store::{Evidence, WorkPath};
 
-use super::history::{PathError, never_recorded, work_path};
+use super::history::{PathError, never_recorded, not_a_file, work_path};
 use super::patch::{body, on_screen};
 use super::show::PLAIN;
 use crate::answers;
@@ -85,7 +87,7 @@ impl BlamedLines {
 pub(crate) fn lines_of(
     workspace: &mut Workspace,
     options: &Options,
-    path: &str,
+    path: &Path,
     range: Option<&str>,
 ) -> Result<BlamedLines, CommandError> {
     let path = work_path(workspace, options, path)?;
@@ -107,7 +109,7 @@ pub(crate) fn lines_at(
 /// repository either.
 fn lines_in_git(
     options: &Options,
-    path: &str,
+    path: &Path,
     range: Option<&str>,
 ) -> Result<Option<BlamedLines>, CommandError> {
     let file = place::start(options)?.join(path);
@@ -120,9 +122,8 @@ fn lines_in_git(
     found
         .problems
         .push("this folder has no history: only git, notes and traces were asked".to_owned());
-    let path = WorkPath::new(path.as_bytes()).map_err(|_not_a_path| {
-        CommandError::new(Kind::Usage, format!("{} is not the path of a file", plain(path)))
-    })?;
+    let path =
+        WorkPath::new(path.as_os_str().as_bytes()).map_err(|_not_a_path| not_a_file(path))?;
     in_range(found, path, range).map(Some)
 }
 

@@ -1,21 +1,23 @@
 //! `cat POINT:PATH`: a file as it was at a point.
 
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use takeback_core::Workspace;
 use takeback_core::history::entry_at;
 use takeback_store::{Entry, Point, WorkPath};
 
 use super::blame::no_line;
-use super::history::{PathError, never_recorded};
-use super::rewind::from_root;
+use super::history::{PathError, never_recorded, work_path};
 use crate::answers;
 use crate::args::{CatArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::point::find_in;
-use crate::screen::{Screen, name, plain};
+use crate::screen::{Screen, name, plain_bytes};
 
 pub(crate) fn cat(
     options: &Options,
@@ -38,7 +40,7 @@ pub(crate) fn cat(
 pub(crate) fn contents(
     workspace: &Workspace,
     options: &Options,
-    file: &str,
+    file: &OsStr,
 ) -> Result<Vec<u8>, CommandError> {
     let (point, path) = file_at(workspace, options, file)?;
     contents_at(workspace, &point, &path)
@@ -49,27 +51,28 @@ pub(crate) fn contents(
 pub(crate) fn file_at(
     workspace: &Workspace,
     options: &Options,
-    file: &str,
+    file: &OsStr,
 ) -> Result<(Point, WorkPath), CommandError> {
+    let file = file.as_bytes();
     let wrong = || {
-        CommandError::new(Kind::Usage, format!("{} is not POINT:PATH", plain(file)))
+        CommandError::new(Kind::Usage, format!("{} is not POINT:PATH", plain_bytes(file)))
             .hint("Write a point and a path with a colon between: `takeback cat @:src/main.rs`.")
     };
     let store = &*workspace.store;
-    let colons: Vec<usize> = file.match_indices(':').map(|(at, _)| at).collect();
+    let colons = (1..file.len().saturating_sub(1)).filter(|at| file[*at] == b':');
     let mut first_error = None;
-    for at in colons.into_iter().rev().filter(|at| *at > 0 && at + 1 < file.len()) {
-        let point = match find_in(store, &file[..at]) {
+    for at in colons.rev() {
+        // Every name of a point is UTF-8.
+        let Ok(point) = std::str::from_utf8(&file[..at]) else { continue };
+        let point = match find_in(store, point) {
             Ok(point) => point,
             Err(error) => {
                 first_error = Some(error);
                 continue;
             }
         };
-        let patterns = from_root(workspace, options, &[file[at + 1..].to_owned()])?;
-        let path =
-            WorkPath::new(patterns[0].trim_end_matches('/')).map_err(|_not_a_path| wrong())?;
-        return Ok((point, path));
+        let path = Path::new(OsStr::from_bytes(&file[at + 1..]));
+        return Ok((point, work_path(workspace, options, path)?));
     }
     Err(first_error.unwrap_or_else(wrong))
 }

@@ -1,18 +1,20 @@
 //! `history PATH`: the points after which a file changed, across renames.
 
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use takeback_core::Workspace;
 use takeback_core::history::{FileDiff, FileRow, path_history};
 use takeback_store::{Entry, WorkPath};
 
 use super::log::{by_author, described, party_cell, taken_back};
-use super::rewind::from_root;
+use super::rewind::path_from_root;
 use crate::answers;
 use crate::args::{HistoryArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{HINT, NAME, Screen, name, plain};
+use crate::screen::{HINT, NAME, Screen, name, plain, plain_bytes};
 use crate::table::{Cell, Overflow, Table};
 use crate::time::{ago, now};
 
@@ -73,7 +75,7 @@ pub(crate) fn print(
 pub(crate) fn rows(
     workspace: &Workspace,
     options: &Options,
-    path: &str,
+    path: &Path,
     limit: usize,
 ) -> Result<Vec<FileRow>, CommandError> {
     rows_of(workspace, &work_path(workspace, options, path)?, limit)
@@ -93,12 +95,15 @@ pub(crate) fn rows_of(
 pub(crate) fn work_path(
     workspace: &Workspace,
     options: &Options,
-    path: &str,
+    path: &Path,
 ) -> Result<WorkPath, CommandError> {
-    let patterns = from_root(workspace, options, &[path.to_owned()])?;
-    WorkPath::new(patterns[0].trim_end_matches('/')).map_err(|_not_a_path| {
-        CommandError::new(Kind::Usage, format!("{} is not the path of a file", plain(path)))
-    })
+    let inside = path_from_root(workspace, &place::start(options)?, path);
+    WorkPath::new(inside.as_os_str().as_bytes()).map_err(|_not_a_path| not_a_file(path))
+}
+
+pub(crate) fn not_a_file(path: &Path) -> CommandError {
+    let path = plain_bytes(path.as_os_str().as_bytes());
+    CommandError::new(Kind::Usage, format!("{path} is not the path of a file"))
 }
 
 /// Why a question about a path has no answer.

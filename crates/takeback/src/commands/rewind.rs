@@ -529,26 +529,11 @@ pub(crate) fn from_root(
     patterns: &[String],
 ) -> Result<Vec<String>, CommandError> {
     let location = place::start(options)?;
-    let below = location.strip_prefix(workspace.root.path()).unwrap_or(Path::new(""));
     patterns
         .iter()
         .map(|pattern| {
-            let path = Path::new(pattern);
-            let joined = match path.strip_prefix(workspace.root.path()) {
-                Ok(inside) => inside.to_owned(),
-                Err(_) => below.join(path),
-            };
-            let mut plain = PathBuf::new();
-            for part in joined.components() {
-                match part {
-                    std::path::Component::CurDir => {}
-                    std::path::Component::ParentDir => {
-                        plain.pop();
-                    }
-                    part => plain.push(part),
-                }
-            }
-            match plain.to_str() {
+            let path = path_from_root(workspace, &location, Path::new(pattern));
+            match path.to_str() {
                 Some("") => Ok("**".to_owned()),
                 Some(pattern) => Ok(pattern.to_owned()),
                 None => Err(CommandError::new(Kind::Usage, format!("{pattern} is not UTF-8"))
@@ -556,6 +541,26 @@ pub(crate) fn from_root(
             }
         })
         .collect()
+}
+
+/// Turns the user's path, relative to the folder `location`, into one from the root. Does not read the disk.
+pub(crate) fn path_from_root(workspace: &Workspace, location: &Path, path: &Path) -> PathBuf {
+    let root = workspace.root.path();
+    let joined = match path.strip_prefix(root) {
+        Ok(inside) => inside.to_owned(),
+        Err(_) => location.strip_prefix(root).unwrap_or(Path::new("")).join(path),
+    };
+    let mut plain = PathBuf::new();
+    for part in joined.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 fn discarded(

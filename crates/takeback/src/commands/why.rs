@@ -1,6 +1,9 @@
 //! `why PATH:LINE`: the prompt, the call and the change that wrote a line.
 
+use std::ffi::OsStr;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use takeback_core::Workspace;
 use takeback_core::history::{LineAuthor, LineSource, LineWriter};
@@ -14,7 +17,7 @@ use crate::answers;
 use crate::args::{Options, WhyArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{HEADING, HINT, NAME, Screen, name, plain};
+use crate::screen::{HEADING, HINT, NAME, Screen, name, plain, plain_bytes};
 use crate::session_name::SessionNames;
 use crate::time::{ago, moment, now};
 
@@ -67,16 +70,20 @@ pub(crate) fn why(
 pub(crate) fn line_at(
     workspace: &mut Workspace,
     options: &Options,
-    name: &str,
+    name: &OsStr,
 ) -> Result<NamedLine, CommandError> {
+    let name = name.as_bytes();
     let wrong = || {
-        CommandError::new(Kind::Usage, format!("{} is not PATH:LINE", plain(name)))
+        CommandError::new(Kind::Usage, format!("{} is not PATH:LINE", plain_bytes(name)))
             .hint("Write a file and a line's number with a colon between: src/main.rs:12")
     };
-    let (path, line) = name.rsplit_once(':').ok_or_else(wrong)?;
+    let colon = name.iter().rposition(|byte| *byte == b':').ok_or_else(wrong)?;
+    let (path, line) = (&name[..colon], &name[colon + 1..]);
+    let line = std::str::from_utf8(line).map_err(|_not_a_number| wrong())?;
     if path.is_empty() || !line.bytes().all(|byte| byte.is_ascii_digit()) || line.is_empty() {
         return Err(wrong());
     }
+    let path = Path::new(OsStr::from_bytes(path));
     Ok(NamedLine { blamed: lines_of(workspace, options, path, Some(line))? })
 }
 

@@ -254,15 +254,15 @@ impl Worker {
                 message(self.command(|options, screen| log::log(options, &args, screen)))
             }
             Job::Blame(path) => {
-                let args = BlameArgs { path, lines: None };
+                let args = BlameArgs { path: path.into(), lines: None };
                 message(self.command(|options, screen| blame::blame(options, &args, screen)))
             }
             Job::Why(line) => {
-                let args = WhyArgs { line };
+                let args = WhyArgs { line: line.into() };
                 message(self.command(|options, screen| why::why(options, &args, screen)))
             }
             Job::History(path) => {
-                let args = HistoryArgs { path, limit: LogArgs::LIMIT };
+                let args = HistoryArgs { path: path.into(), limit: LogArgs::LIMIT };
                 message(self.command(|options, screen| history::history(options, &args, screen)))
             }
             Job::Stats => {

@@ -1,6 +1,7 @@
 //! `history:*`: questions about files over time.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use takeback_core::{look_around, look_around_if_changed};
 use takeback_ipc::{NamedParams, Outcome, Outlet};
@@ -18,7 +19,7 @@ pub(super) fn blame(client: &mut Client, params: &NamedParams, _: &Outlet) -> Ou
     let lines: Option<String> = params.optional("lines")?;
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
-    let found = blame::lines_of(workspace, &at.options, &path, lines.as_deref())?;
+    let found = blame::lines_of(workspace, &at.options, Path::new(&path), lines.as_deref())?;
     let lines = found.lines.iter().map(blame::answer).collect();
     result(&answers::BlameReport { lines, problems: found.problems })
 }
@@ -27,7 +28,7 @@ pub(super) fn why(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outc
     let line: String = params.required("line")?;
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
-    let found = why::line_at(workspace, &at.options, &line)?;
+    let found = why::line_at(workspace, &at.options, line.as_ref())?;
     result(&why::answer(&*workspace.store, &found)?)
 }
 
@@ -50,9 +51,9 @@ pub(super) fn path(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
     let limit = params.optional("limit")?.unwrap_or(LogArgs::LIMIT);
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
-    let looked_at = history::work_path(workspace, &at.options, &path)?;
+    let looked_at = history::work_path(workspace, &at.options, Path::new(&path))?;
     look_around_if_changed(workspace, &looked_at).map_err(CommandError::from)?;
-    result(&history::answer(&history::rows(workspace, &at.options, &path, limit)?))
+    result(&history::answer(&history::rows_of(workspace, &looked_at, limit)?))
 }
 
 pub(super) fn file(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
@@ -62,7 +63,7 @@ pub(super) fn file(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
     let part = cat::FilePart { lines, most: params.optional("maxBytes")? };
     let at = client.at(params, Store::MustExist)?;
     let workspace = &at.handle.place.workspace;
-    let (point, path) = cat::file_at(workspace, &at.options, &file)?;
+    let (point, path) = cat::file_at(workspace, &at.options, file.as_ref())?;
     let bytes = cat::contents_at(workspace, &point, &path)?;
     let answer = cat::part_answer(&point, &path, &bytes, &part)?;
     let length = answer.text.as_ref().or(answer.base64.as_ref()).map_or(0, String::len);
