@@ -12,6 +12,7 @@ mod file_diff;
 mod lines;
 mod log;
 mod path_history;
+mod prompts;
 mod renames;
 mod stats;
 mod tally;
@@ -25,7 +26,7 @@ use takeback_store::{
 
 pub(crate) use self::authored_lines::AuthoredPath;
 pub use self::authored_lines::{
-    AuthoredFile, AuthoredLine, LineAuthor, LineSource, LineWriter, authored_lines, point_of,
+    AuthoredFile, AuthoredLine, LineAuthor, LineSource, LineWriter, authored_lines,
 };
 pub use self::bisect::{Bisection, Verdict};
 pub use self::blame::{Blame, BlameError, BlamedLine, FileVersion, LineOrigin, blame};
@@ -44,6 +45,7 @@ pub use self::log::{
     changes_until, git_moved, keep_own, log, next_point,
 };
 pub use self::path_history::{FileRow, entry_at, path_history};
+pub use self::prompts::point_of;
 pub(crate) use self::renames::recognizable;
 pub use self::stats::{Contribution, Stats, stats};
 pub use self::tally::{Count, Party, TakenBack, Tally, Viewpoint, cancelled, spans, taken_back};

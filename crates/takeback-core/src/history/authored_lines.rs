@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use takeback_store::{
-    Author, Call, Change, Evidence, Point, PointFilter, PointKind, PointQuery, SessionId, Store,
-    StoreError, Timestamp, Turn, WorkPath,
+    Author, Call, Change, Evidence, Point, SessionId, Store, StoreError, Timestamp, Turn, WorkPath,
 };
 
 use super::blame::{Blame, BlameError, BlamedLine, LineOrigin, TracedPath, blame};
 use super::commit_lines::ask_git;
+use super::prompts::point_of;
 use crate::attribution::{AI_NOTES, AgentTrace, AiNote, NotedAuthor};
 use crate::git::{Commit, CommitLine, GitError, Repository};
 use crate::workspace::Workspace;
@@ -280,29 +280,6 @@ fn from_change(store: &dyn Store, change: &Change) -> Result<LineWriter, StoreEr
         point,
         ..writer
     })
-}
-
-/// The point of the turn in which a change was made.
-pub fn point_of(
-    store: &dyn Store,
-    turn: &Turn,
-    change: &Change,
-) -> Result<Option<Point>, StoreError> {
-    let mut most = 8;
-    loop {
-        let filter = PointFilter::WithoutSafety;
-        let earlier = store.find_points(PointQuery::Before { seq: change.seq, filter, most })?;
-        let is_all = earlier.len() < most;
-        let found = earlier.into_iter().find(|point| {
-            point.kind == PointKind::Prompt
-                && point.session.as_ref() == Some(&turn.session)
-                && point.created_at == turn.opened_at
-        });
-        if found.is_some() || is_all {
-            return Ok(found);
-        }
-        most *= 8;
-    }
 }
 
 /// What other tools say about the commits of some lines.

@@ -3,15 +3,15 @@
 //! Counts what was written, also what was rewritten or taken back later. What is left is asked of
 //! [`blame`](super::blame), from the beginning of the range: older lines count for no one.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use takeback_store::{
-    Author, Change, Entry, Evidence, Point, PointKind, Seq, SessionId, Store, StoreError, TurnId,
-    WorkPath,
+    Author, Change, Entry, Evidence, Point, Seq, SessionId, Store, StoreError, TurnId, WorkPath,
 };
 
 use super::blame::{BlameError, blame_from};
 use super::file_diff::Lines;
+use super::prompts::Prompts;
 use super::tally::{Count, spans};
 use super::{PathHistory, by_path};
 
@@ -68,13 +68,8 @@ pub fn stats(store: &dyn Store, changes: &[Change], points: &[Point]) -> Result<
     let first = changes.first().map_or(Seq(u64::MAX), |change| change.seq);
     let not_followed = tally.count_left(store, first)?;
     let mut stats = Stats { not_followed, ..Stats::default() };
-    let at: HashMap<_, usize> = points
-        .iter()
-        .enumerate()
-        .filter(|(_, point)| point.kind == PointKind::Prompt)
-        .map(|(at, point)| ((point.session.clone(), point.created_at), at))
-        .collect();
-    let mut prompts: BTreeMap<usize, Contribution> = BTreeMap::new();
+    let prompts = Prompts::of(points);
+    let mut turns_of: BTreeMap<usize, BTreeSet<TurnId>> = BTreeMap::new();
     for session in &tally.sessions {
         stats.sessions.push((
             session.clone(),
@@ -88,18 +83,17 @@ pub fn stats(store: &dyn Store, changes: &[Change], points: &[Point]) -> Result<
         let model = turn.as_ref().and_then(|turn| turn.model.clone());
         models.entry(model).or_default().insert(*id);
         if let Some(turn) = turn
-            && let Some(at) = at.get(&(Some(turn.session), turn.opened_at))
+            && let Some(at) = prompts.find(store, &turn)?
         {
-            prompts.insert(*at, tally.sum(|other| other == writer));
+            turns_of.entry(at).or_default().insert(*id);
         }
     }
-    for (model, turns) in models {
-        let is_its =
-            |writer: &Writer| matches!(writer, Writer::Agent(_, turn) if turns.contains(turn));
-        stats.models.push((model, tally.sum(is_its)));
-    }
+    let of_turns = |turns: &BTreeSet<TurnId>| {
+        tally.sum(|writer| matches!(writer, Writer::Agent(_, turn) if turns.contains(turn)))
+    };
+    stats.models = models.iter().map(|(model, turns)| (model.clone(), of_turns(turns))).collect();
     stats.prompts =
-        prompts.into_iter().map(|(at, written)| (points[at].clone(), written)).collect();
+        turns_of.iter().map(|(at, turns)| (points[*at].clone(), of_turns(turns))).collect();
     stats.agents = tally.sum(|writer| matches!(writer, Writer::Agent(..)));
     stats.you = tally.sum(|writer| *writer == Writer::You);
     stats.unclear = tally.sum(|writer| *writer == Writer::Unclear);

@@ -29,6 +29,7 @@ mod own_rules;
 mod point_names;
 mod questions;
 mod progress;
+mod prompts;
 mod question_looks;
 mod recording;
 mod repeated_rewinds;

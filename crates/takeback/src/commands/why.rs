@@ -111,13 +111,20 @@ pub(crate) fn answer(
     };
     Ok(answers::WhyAnswer {
         line: blame::answer(found.line()),
-        whole_prompt: writer.turn.as_ref().map(|turn| turn.prompt.trim().to_owned()),
+        whole_prompt: prompt_of(writer).map(str::to_owned),
         command: command(writer).map(str::to_owned),
         written_to: found.written_to().map(|path| answers::path(path).file_path),
         patch,
         summary: writer.commit.as_ref().map(|commit| commit.summary.clone()),
         problems: found.blamed.problems.clone(),
     })
+}
+
+/// The prompt in full; a subagent's line has that of its point.
+fn prompt_of(writer: &LineWriter) -> Option<&str> {
+    let own = writer.turn.as_ref().map(|turn| turn.prompt.trim());
+    let of_point = || writer.point.as_ref().map(|point| point.description.as_str());
+    own.filter(|prompt| !prompt.is_empty()).or_else(of_point).or(own)
 }
 
 fn command(writer: &LineWriter) -> Option<&str> {
@@ -149,8 +156,8 @@ pub(crate) fn print(
     if let Some(point) = &writer.point {
         detail(out, "point", NAME, &point.id.to_string()[..8])?;
     }
-    if let Some(turn) = &writer.turn {
-        for (at, line) in turn.prompt.trim().lines().enumerate() {
+    if let Some(prompt) = prompt_of(writer) {
+        for (at, line) in prompt.lines().enumerate() {
             detail(out, if at == 0 { "prompt" } else { "" }, PLAIN, &plain(line))?;
         }
     }
