@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use takeback_store::{
-    Author, CallId, CallKind, Evidence, RewindRecord, SessionId, Store, StoreError,
+    Author, CallId, CallKind, Evidence, RewindRecord, SessionId, Store, StoreError, WorkPath,
 };
 
 use super::error::RewindError;
@@ -26,6 +26,20 @@ pub struct Window {
     pub command: Option<String>,
     /// How many paths changed while it ran.
     pub paths: usize,
+    /// The first of these paths, at most [`Self::NAMED`].
+    #[serde(skip)]
+    pub first_paths: Vec<WorkPath>,
+}
+
+impl Window {
+    /// How many paths are named.
+    pub const NAMED: usize = 3;
+
+    /// All paths, if they are few.
+    #[must_use]
+    pub fn all_paths(&self) -> Option<&[WorkPath]> {
+        (self.first_paths.len() == self.paths).then_some(&self.first_paths)
+    }
 }
 
 /// The windows that a plan takes back changes of, in the order of its steps.
@@ -70,11 +84,16 @@ impl WindowCounts {
                         tool: tool.clone(),
                         command: None,
                         paths: 0,
+                        first_paths: Vec::new(),
                     });
                     self.windows.len() - 1
                 }),
             };
-            self.windows[place].paths += 1;
+            let window = &mut self.windows[place];
+            window.paths += 1;
+            if window.first_paths.len() < Window::NAMED {
+                window.first_paths.push(step.path.clone());
+            }
         }
     }
 

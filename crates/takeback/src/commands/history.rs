@@ -14,7 +14,7 @@ use crate::answers;
 use crate::args::{HistoryArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{HINT, NAME, Screen, name, plain, plain_bytes};
+use crate::screen::{HINT, NAME, Screen, columns, name, plain, plain_bytes};
 use crate::table::{Cell, Overflow, Table};
 use crate::time::{ago, now};
 
@@ -36,6 +36,9 @@ pub(crate) fn history(
     Ok(0)
 }
 
+/// A longer rename has a line of its own.
+const RENAME_MAX: usize = 24;
+
 pub(crate) fn print(
     rows: &[FileRow],
     limit: usize,
@@ -45,26 +48,39 @@ pub(crate) fn print(
     let overflows = [
         Overflow::Nothing,
         Overflow::All(1),
-        Overflow::End(12),
+        Overflow::End(RENAME_MAX),
         Overflow::End(20),
         Overflow::All(2),
     ];
     let mut table = Table::new(0, overflows);
+    let mut old_names = Vec::new();
     for row in rows {
         let (id, title) = match &row.point {
             Some(point) => (point.id.to_string()[..8].to_owned(), plain(&described(point))),
             None => ("–".to_owned(), "before the first point".to_owned()),
         };
         let at = row.changes.last().map(|change| ago(change.time, time)).unwrap_or_default();
+        let what = what(row);
+        // The old name is what one looks for in such a row.
+        let is_long = columns(&what) > RENAME_MAX;
+        let old_name = row.renamed_from.as_ref().filter(|_| is_long).map(name);
         table.rows.push([
             Cell::new(NAME, id),
             Cell::new(HINT, at),
-            Cell::new(HINT, what(row)),
+            Cell::new(HINT, if old_name.is_some() { "renamed".to_owned() } else { what }),
             Cell::plain(title),
             party_cell(&row.tally),
         ]);
+        old_names.push(old_name);
     }
-    table.print(&mut screen.out)?;
+    let mut lines = Vec::new();
+    table.print(&mut lines)?;
+    for (line, old_name) in lines.split_inclusive(|byte| *byte == b'\n').zip(old_names) {
+        screen.out.write_all(line)?;
+        if let Some(old_name) = old_name {
+            writeln!(screen.out, "{HINT}          from {old_name}{HINT:#}")?;
+        }
+    }
     if rows.len() == limit {
         writeln!(screen.out, "{HINT}there may be more; -n shows them{HINT:#}")?;
     }

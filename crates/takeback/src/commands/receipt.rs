@@ -121,7 +121,7 @@ pub(crate) fn print(
         let what = window.command.as_deref().unwrap_or(&window.tool);
         let text = format!(
             "{} changed while `{}` ran; may include yours.",
-            count(window.paths, "path"),
+            window_paths(window),
             shorten(&plain(what), 60)
         );
         writeln!(out)?;
@@ -159,6 +159,16 @@ const FOLDED: usize = 3;
 fn conflict_lines<'a>(receipt: &'a Receipt, path: &WorkPath) -> &'a [LineConflict] {
     let of = receipt.conflict_lines.iter().find(|file| file.path == *path);
     of.map_or(&[], |file| file.lines.as_slice())
+}
+
+/// The names of a window's paths, if they are few; else their number.
+fn window_paths(window: &Window) -> String {
+    let names = window.all_paths().unwrap_or_default().iter().map(name).collect::<Vec<_>>();
+    match &names[..] {
+        [] => count(window.paths, "path"),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 /// The folder whose files were first seen, or the single file.

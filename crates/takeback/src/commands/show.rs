@@ -123,6 +123,7 @@ fn print_calls(calls: &[ListedCall], out: &mut dyn Write) -> io::Result<()> {
         let what = match (listed.command(), &files[..]) {
             (Some(command), _) => plain(command),
             (None, []) => "changed nothing".to_owned(),
+            (None, [file]) => path_name(file),
             (None, files) => count(files.len(), "file"),
         };
         let style = if files.is_empty() { HINT } else { PLAIN };

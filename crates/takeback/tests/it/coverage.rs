@@ -234,7 +234,7 @@ fn new_files_in_an_ignored_folder_are_kept_and_reported() {
       keep      data/       1 file first seen since then
       keep      data/made/  3 files first seen since then
 
-    1 path changed while `sh -c touch data/made/3 && rm a.txt` ran; may include yours.
+    a.txt changed while `sh -c touch data/made/3 && rm a.txt` ran; may include yours.
 
     1 to restore
     ");

@@ -88,7 +88,7 @@ fn a_second_import_says_which_label_is_taken() {
     session  s
     message  m1
 
-      .1  Edit  1 file
+      .1  Edit  a.txt
 
       a.txt  changed  s with Edit +1 -1
     ");

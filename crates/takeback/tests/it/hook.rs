@@ -458,7 +458,7 @@ fn a_preview_says_what_was_formatted_after_the_edit() {
       restore   b.js     formatted right after the edit
       delete    made.js  did not exist then
 
-    1 path changed while `echo made > made.js` ran; may include yours.
+    made.js changed while `echo made > made.js` ran; may include yours.
 
     2 to restore, 1 to delete
     ");
@@ -467,7 +467,7 @@ fn a_preview_says_what_was_formatted_after_the_edit() {
       restore   b.js     evidence: after edit
       delete    made.js  did not exist then; evidence: window
 
-    1 path changed while `echo made > made.js` ran; may include yours.
+    made.js changed while `echo made > made.js` ran; may include yours.
 
     2 to restore, 1 to delete
     ");

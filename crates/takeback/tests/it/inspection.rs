@@ -72,6 +72,36 @@ fn an_empty_log_says_why() {
 }
 
 #[test]
+fn an_agents_name_is_no_session_and_a_persons_name_no_author() {
+    let user = two_points();
+    user.record(r#"{"event":"session_start","session":"4f3a","agent":"codex"}"#);
+    insta::assert_snapshot!(user.exits(1, &["log", "--session", "codex"]).err, @r"
+    takeback: there is no session codex
+      `takeback sessions` lists the sessions.
+      codex is an agent: `--by codex` lists what it changed.
+    ");
+    assert_eq!(user.takeback(&["log", "--by", "codex"]).out, "No points match.\n");
+    insta::assert_snapshot!(user.exits(1, &["diff", "first", "--by", "Ada"]).err, @r"
+    takeback: there is no agent and no session Ada
+      --by takes you (all edits that no agent made), agent, an agent's name, or a session.
+      `takeback sessions` lists the sessions.
+    ");
+}
+
+#[test]
+fn the_old_name_in_a_history_is_whole_at_any_width() {
+    let deep = "crates/a-long-name/src/commands/somewhere/below/the-old-name-of-this-file.rs";
+    let user = User::with(&[(deep, "one\n")]);
+    user.succeeds(&["checkpoint", "a point with a description that takes a lot of room in a row"]);
+    std::fs::rename(user.work().join(deep), user.work().join("new.rs")).expect("renamed");
+    insta::assert_snapshot!(user.takeback(&["history", "new.rs"]).out, @r"
+    ID  just now  renamed     a point with a description that takes a lot of room in …  you 1 file
+              from crates/a-long-name/src/commands/somewhere/below/the-old-name-of-this-file.rs
+    –         just now  first seen  before the first point
+    ");
+}
+
+#[test]
 fn a_renamed_file_is_one_file_with_both_names() {
     let user = User::with(&[("old.rs", "one\ntwo\n"), ("pic", "\0\u{1}"), ("with blank", "x\n")]);
     user.succeeds(&["checkpoint", "first"]);
@@ -376,7 +406,7 @@ fn a_prompt_that_was_cut_ends_in_dots_and_is_shown_whole() {
              
              last line
 
-      .1  Bash  1 file
+      .1  Bash  a
 
       a  changed  s while Bash ran +1 -1
     ");

@@ -21,7 +21,8 @@ fn a_preview_changes_nothing() {
       delete    new.txt   did not exist then
       keep      mine.txt  changed by you
 
-    2 paths changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
+    a.txt and new.txt changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include
+    yours.
 
     1 to restore, 1 to delete · 1 to keep
     ");
@@ -49,7 +50,8 @@ fn rewind_undo_redo() {
       deleted   new.txt   did not exist then
       kept      mine.txt  changed by you
 
-    2 paths changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
+    a.txt and new.txt changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include
+    yours.
 
     1 restored, 1 deleted · 1 kept
     Done and verified on disk. `takeback undo` takes it back.
@@ -86,7 +88,7 @@ fn a_conflict_is_left_and_the_exit_code_says_so() {
       deleted   new.txt   did not exist then
       kept      mine.txt  changed by you
 
-    1 path changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
+    new.txt changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
 
     1 deleted · 1 kept · 1 conflict
     Done as far as possible. `takeback undo` takes it back.
@@ -113,7 +115,7 @@ fn lost_mode_bits_and_moves_are_reported() {
       restored  tool
       note      tool     comes back without its set-user-id bit
 
-    2 paths changed while `sh -c rm tool; mv old.txt new.txt` ran; may include yours.
+    old.txt and tool changed while `sh -c rm tool; mv old.txt new.txt` ran; may include yours.
 
     2 restored · 1 conflict
     Done as far as possible. `takeback undo` takes it back.

@@ -47,6 +47,7 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
         tool: "Bash".to_owned(),
         command: Some("npm test".to_owned()),
         paths: 2,
+        first_paths: vec![path("a.txt"), path("made.txt")],
     };
     assert_eq!(shown.plan.steps, steps);
     assert_eq!((shown.kind, &shown.windows), (RewindKind::Rewind { point }, &vec![window]));

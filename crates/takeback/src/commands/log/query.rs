@@ -3,12 +3,13 @@
 use takeback_core::history::{AuthorFilter, LogFilter, LogQuery, LogRows};
 use takeback_core::rewind::PathFilter;
 use takeback_core::{Workspace, git_state};
-use takeback_store::{PointFilter, SessionId, Timestamp, WorkPath};
+use takeback_store::{PointFilter, Session, SessionId, Timestamp, WorkPath};
 
 use crate::args::{LogArgs, Options};
 use crate::commands::rewind::from_root;
-use crate::commands::sessions::find_session;
+use crate::commands::sessions::{SessionNameError, find_session};
 use crate::error::{CommandError, Kind};
+use crate::screen::plain;
 use crate::time::{now, parse_moment};
 
 pub(crate) fn query(
@@ -16,7 +17,7 @@ pub(crate) fn query(
     options: &Options,
     args: &LogArgs,
 ) -> Result<LogQuery, CommandError> {
-    let session = args.session.as_ref().map(|name| find_session(workspace, name)).transpose()?;
+    let session = args.session.as_ref().map(|name| session(workspace, name)).transpose()?;
     let patterns = from_root(workspace, options, &args.paths)?;
     let is_everything = patterns.iter().any(|pattern| pattern == "**");
     let paths = (!patterns.is_empty() && !is_everything).then(|| PathFilter::new(&patterns));
@@ -52,6 +53,19 @@ pub(super) fn kinds(args: &LogArgs) -> PointFilter {
     if args.all { PointFilter::All } else { PointFilter::WithoutSafety }
 }
 
+/// The session that `--session` names.
+fn session(workspace: &Workspace, name: &str) -> Result<SessionId, CommandError> {
+    let found = find_session(workspace, name);
+    let is_agent = |session: &Session| session.agent.as_deref() == Some(name);
+    match found {
+        Err(error) if workspace.store.sessions()?.iter().any(is_agent) => {
+            let name = plain(name);
+            Err(error.hint(format!("{name} is an agent: `--by {name}` lists what it changed.")))
+        }
+        found => found,
+    }
+}
+
 /// An author by name: `you`, `agent`, an agent's name, or a session.
 pub(crate) fn author(workspace: &Workspace, name: &str) -> Result<AuthorFilter, CommandError> {
     match name {
@@ -70,7 +84,16 @@ pub(crate) fn author(workspace: &Workspace, name: &str) -> Result<AuthorFilter, 
     }
     match find_session(workspace, name) {
         Ok(session) => Ok(AuthorFilter::Sessions(vec![session])),
-        Err(error) => Err(error.hint("An author is you, agent, an agent's name, or a session.")),
+        Err(error)
+            if matches!(error.source.downcast_ref(), Some(SessionNameError::NotFound { .. })) =>
+        {
+            let unknown = format!("there is no agent and no session {}", plain(name));
+            let hints = error.hints.into_iter();
+            let own = "--by takes you (all edits that no agent made), agent, an agent's name, or a session.";
+            let error = CommandError::new(error.kind, unknown).hint(own);
+            Err(hints.fold(error, CommandError::hint))
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -25,7 +25,7 @@ fn a_flipped_mode_is_found_and_costs_that_file_alone() {
       deleted   new    did not exist then
       missing   a.txt  damaged in the store
 
-    3 paths changed while `Bash` ran; may include yours.
+    lib, lib/b.txt and new changed while `Bash` ran; may include yours.
 
     2 restored, 1 deleted · 1 missing
     Done as far as possible. `takeback undo` takes it back.

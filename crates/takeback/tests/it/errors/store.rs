@@ -115,7 +115,7 @@ fn damaged_contents() {
       missing   lib/b.txt  damaged in the store
       missing   new        its current contents are damaged in the store; --discard PATH discards them
 
-    1 path changed while `Bash` ran; may include yours.
+    lib changed while `Bash` ran; may include yours.
 
     1 restored · 3 missing
     Done as far as possible. `takeback undo` takes it back.

@@ -48,7 +48,7 @@ fn state_and_files_of_a_run_are_rolled_back_and_restored_together() {
       restore   a.txt
       delete    b.txt        did not exist then
 
-    2 paths changed while `sh FOLDER/home/agent.sh` ran; may include yours.
+    a.txt and b.txt changed while `sh FOLDER/home/agent.sh` ran; may include yours.
 
     state to restore, 1 to restore, 1 to delete
     ");
@@ -61,7 +61,7 @@ fn state_and_files_of_a_run_are_rolled_back_and_restored_together() {
       restored  a.txt
       deleted   b.txt        did not exist then
 
-    2 paths changed while `sh FOLDER/home/agent.sh` ran; may include yours.
+    a.txt and b.txt changed while `sh FOLDER/home/agent.sh` ran; may include yours.
 
     state restored, 1 restored, 1 deleted
     Done and verified on disk. `takeback undo` takes it back.
@@ -153,7 +153,7 @@ fn a_conflict_stops_everything_unless_a_flag_says_how() {
       deleted   b.txt        did not exist then
       conflict  a.txt        both changed the same lines
 
-    1 path changed while `sh FOLDER/home/agent.sh` ran; may include yours.
+    b.txt changed while `sh FOLDER/home/agent.sh` ran; may include yours.
 
     state restored, 1 deleted · 1 conflict
     Done as far as possible. `takeback undo` takes it back.
