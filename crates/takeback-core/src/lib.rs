@@ -34,6 +34,7 @@ mod ends;
 mod event;
 pub mod exchange;
 pub mod execution;
+pub mod fork;
 mod git;
 pub mod history;
 mod inbox;

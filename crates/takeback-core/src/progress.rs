@@ -19,6 +19,8 @@ pub enum Work {
     Stage,
     /// Placing them, then verifying each.
     Apply,
+    /// Writing the files of a fork.
+    Fork,
 }
 
 /// Called when work begins; the returned value is dropped when the work ends, however it ends.

@@ -159,10 +159,7 @@ impl TreeCopy {
     /// A link's target. One into the workspace leads into the copy: a program that runs there must not
     /// write to the user's files.
     fn inside(&self, target: &[u8]) -> Vec<u8> {
-        match Path::new(OsStr::from_bytes(target)).strip_prefix(&self.original) {
-            Ok(below) => self.root.path().join(below).into_os_string().into_vec(),
-            Err(_) => target.to_vec(),
-        }
+        link_into(target, &self.original, self.root.path())
     }
 
     /// The folder that a path is in, made if the log does not have it.
@@ -189,16 +186,34 @@ impl TreeCopy {
 /// The owner must be able to write into every folder of a copy.
 const OWN: u32 = 0o700;
 
+/// A link's target; one that is an absolute path into the folder `from` leads to the same place in `to`.
+pub(crate) fn link_into(target: &[u8], from: &Path, to: &Path) -> Vec<u8> {
+    match Path::new(OsStr::from_bytes(target)).strip_prefix(from) {
+        // Joined to an empty path, the folder itself would get a slash at its end.
+        Ok(below) if below.as_os_str().is_empty() => to.as_os_str().as_bytes().to_vec(),
+        Ok(below) => to.join(below).into_os_string().into_vec(),
+        Err(_) => target.to_vec(),
+    }
+}
+
 /// Every path inside the workspace that existed at a position.
 fn entries_at(store: &dyn Store, seq: Seq) -> Result<BTreeMap<WorkPath, Entry>, StoreError> {
+    let mut entries = all_entries_at(store, seq)?;
+    entries.retain(|_, entry| *entry != Entry::Unknown);
+    Ok(entries.into_iter().collect())
+}
+
+/// The same, with the paths that were not looked at before.
+pub(crate) fn all_entries_at(
+    store: &dyn Store,
+    seq: Seq,
+) -> Result<HashMap<WorkPath, Entry>, StoreError> {
     let mut entries: HashMap<WorkPath, Entry> = store.latest()?.into_iter().collect();
     for change in store.changes_after(seq)?.into_iter().rev() {
         entries.insert(change.path, change.before);
     }
-    let is_there = |(path, entry): &(WorkPath, Entry)| {
-        !path.is_outside() && !matches!(entry, Entry::Absent | Entry::Unknown)
-    };
-    Ok(entries.into_iter().filter(is_there).collect())
+    entries.retain(|path, entry| !path.is_outside() && *entry != Entry::Absent);
+    Ok(entries)
 }
 
 /// Removes a file, or a folder with all that is in it.

@@ -6,6 +6,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the layer that may")]
 
+mod copy;
 mod crash_point;
 
 use std::fs::File;
@@ -20,6 +21,7 @@ use std::thread::JoinHandle;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
+pub use self::copy::{BlockSharing, CopyAttributes, copy_contents, make_copy, pass_copies};
 use self::crash_point::{check_renames, pass};
 use crate::parallel::map_in_parallel;
 use crate::platform;

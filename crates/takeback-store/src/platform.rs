@@ -80,6 +80,18 @@ pub(crate) fn set_mode_by_path(folder: &OwnedFd, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::chmod(descriptor_path(folder), Mode::from_raw_mode(mode))?)
 }
 
+/// Lets an empty file share all blocks of another one, so that neither bytes nor space are copied. Fails
+/// without changing anything where the file system cannot, or the files are on different ones.
+pub(crate) fn share_blocks(from: &File, to: &File) -> io::Result<()> {
+    Ok(rustix::fs::ioctl_ficlone(to, from)?)
+}
+
+/// Copies at most `length` bytes from where one file stands to where another one stands, in the kernel.
+/// Returns how many; 0: the first file has no more.
+pub(crate) fn copy_range(from: &File, to: &File, length: usize) -> io::Result<usize> {
+    Ok(rustix::fs::copy_file_range(from, None, to, None, length)?)
+}
+
 /// Frees the blocks of a part of a file, which then reads as zeros. Does nothing where the file
 /// system cannot do that.
 pub(crate) fn punch(file: &File, offset: u64, length: u64) -> io::Result<()> {

@@ -44,12 +44,13 @@ fn bar(work: Work, progress: &Arc<Progress>) -> Box<dyn Any> {
         Work::Scan => ("Reading files", BAR_WITH_WORDS),
         Work::Stage => ("Preparing files", BAR),
         Work::Apply => ("Placing files", BAR),
+        Work::Fork => ("Writing files", BAR),
     };
     Box::new(ProgressLine::new(what, template, move |bar| {
         let (read, of) = (progress.bytes(), progress.of_bytes());
         let (length, position) = match work {
             Work::Count | Work::Scan => (of, read),
-            Work::Stage | Work::Apply => (progress.of(), progress.files()),
+            Work::Stage | Work::Apply | Work::Fork => (progress.of(), progress.files()),
         };
         if length > 0 {
             bar.set_length(length);

@@ -9,6 +9,7 @@
 
 mod abilities;
 mod exchange;
+mod fork;
 mod clean_up;
 mod native_restore;
 mod human;
@@ -167,6 +168,7 @@ fn every_crash_point_is_tested_and_documented() {
     for abilities in Abilities::EACH {
         passed.extend(rewind::all_points(abilities));
     }
+    passed.extend(fork::all_points());
     // Only a clean-up that finds damage shortens a segment, of bytes that nothing names.
     passed.insert(CrashPoint::Empty);
     let all: BTreeSet<CrashPoint> = CrashPoint::ALL.iter().copied().collect();

@@ -22,6 +22,7 @@ mod exchange;
 mod bundle_damage;
 mod file_checkpoints;
 mod follow_up;
+mod fork;
 mod ignored_files;
 mod inbox;
 mod index;

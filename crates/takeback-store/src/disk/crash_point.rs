@@ -77,6 +77,8 @@ crash_points! {
     Link = 29,
     /// Something of the user's is moved into the stage.
     TakeAway = 30,
+    /// Some files of a fork are created.
+    CopyFiles = 31,
 }
 
 #[cfg(not(feature = "crash-points"))]

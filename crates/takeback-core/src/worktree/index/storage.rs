@@ -59,7 +59,7 @@ impl Index {
 
     /// The fingerprint is taken before the bytes are read: if another process writes in between, the next
     /// `append` sees another fingerprint and leaves the file alone.
-    fn read(file: &Path) -> Option<Self> {
+    pub(crate) fn read(file: &Path) -> Option<Self> {
         let opened = File::open(file).ok()?;
         let fingerprint = stat_open(&opened).ok()?.fingerprint;
         let mut bytes = vec![0; usize::try_from(fingerprint.size).ok()?];
