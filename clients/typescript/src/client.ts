@@ -77,6 +77,15 @@ export class Client extends EventEmitter<ClientEvents> {
     undo: (options: Options<'checkpoint:undo'> = {}) => this.call('checkpoint:undo', options),
     redo: (options: Options<'checkpoint:redo'> = {}) => this.call('checkpoint:redo', options),
     verify: (options: Options<'checkpoint:verify'> = {}) => this.call('checkpoint:verify', options),
+    /** Copies the workspace as it was at a point into a new folder. */
+    fork: (
+      point: string,
+      folder: string,
+      options: Options<'checkpoint:fork', 'point' | 'folder'> = {},
+    ) => this.call('checkpoint:fork', { ...options, point, folder }),
+    /** What happened in forks since they were made. */
+    compare: (folders: string[], options: Options<'checkpoint:compare', 'folders'> = {}) =>
+      this.call('checkpoint:compare', { ...options, folders }),
   };
 
   /** Questions about files over time. */

@@ -84,6 +84,17 @@ export interface MethodParams {
     /** `PATH:LINE` */
     line: string;
   } & In;
+  'checkpoint:fork': {
+    /** Any name of a point, or `now`. */
+    point: string;
+    /** A new or empty folder outside the workspace. */
+    folder: string;
+    /** Makes FOLDER-1 to FOLDER-N. */
+    count?: number;
+    /** Also what is not recorded, as it is now. */
+    all?: boolean;
+  } & In;
+  'checkpoint:compare': { folders: string[] } & In;
   'history:path': { path: string; limit?: number } & In;
   'history:cat': {
     /** `POINT:PATH` */

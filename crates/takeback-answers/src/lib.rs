@@ -21,6 +21,7 @@ mod attribution;
 mod exchange;
 mod file;
 mod follow_up;
+mod fork;
 mod history;
 mod point;
 mod rewind;
@@ -48,6 +49,10 @@ pub use self::file::{
     NotCapturedReason, Note, PathEvidence, Problem, Unreadable, UnreadableKind,
 };
 pub use self::follow_up::{CrossedCommit, FollowUp, GitFollowUp, GitStatus, HeadMove, InstallHint};
+pub use self::fork::{
+    CommandResult, CompareAnswer, ComparedFork, ForkAnswer, ForkOrigin, ForkSession, ForkedFile,
+    SharedFile,
+};
 pub use self::history::{
     BisectAnswer, BlameAnswer, BlameReport, BlamedLine, CatAnswer, Contribution, FileRow,
     HistoryAnswer, LineAuthor, LineSource, LineWriter, ModelStats, PromptStats, SessionStats,

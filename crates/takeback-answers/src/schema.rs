@@ -7,15 +7,16 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     ArchiveAnswer, BisectAnswer, BlameAnswer, BlameReport, CatAnswer, Checkpoint, CheckpointAnswer,
-    CleanupAnswer, CleanupPreview, ConfigAnswer, ConfigFileAnswer, ConfigSetAnswer, DiffAnswer,
-    DoctorAnswer, DuAnswer, EffectAnswer, ErrorAnswer, ExportAnswer, FileCheckpoint, ForgetAnswer,
-    HistoryAnswer, HookAnswer, ImportAnswer, InitAnswer, LogAnswer, NotesShowAnswer,
-    NotesWriteAnswer, OpenConflict, Point, PointCreated, PreviewAnswer, PurgeAnswer, Receipt,
-    RecordAnswer, RecoverAnswer, RecoverPreview, RelocateAnswer, ResumeAnswer, RunAnswer,
-    SaveAnswer, ServeAnswer, ServerInfo, ServerStatus, SessionDeletePreview, SessionsAnswer,
-    Setting, ShowAnswer, StateDeleteAnswer, StateDiffAnswer, StateExport, StateExportAnswer,
-    StateForkAnswer, StateListAnswer, StatsAnswer, StatusAnswer, StatusLineAnswer, SubscribeAnswer,
-    TraceExportAnswer, VerifyAnswer, WhyAnswer, WithdrawAnswer, WorkspacesAnswer,
+    CleanupAnswer, CleanupPreview, CompareAnswer, ConfigAnswer, ConfigFileAnswer, ConfigSetAnswer,
+    DiffAnswer, DoctorAnswer, DuAnswer, EffectAnswer, ErrorAnswer, ExportAnswer, FileCheckpoint,
+    ForgetAnswer, ForkAnswer, HistoryAnswer, HookAnswer, ImportAnswer, InitAnswer, LogAnswer,
+    NotesShowAnswer, NotesWriteAnswer, OpenConflict, Point, PointCreated, PreviewAnswer,
+    PurgeAnswer, Receipt, RecordAnswer, RecoverAnswer, RecoverPreview, RelocateAnswer,
+    ResumeAnswer, RunAnswer, SaveAnswer, ServeAnswer, ServerInfo, ServerStatus,
+    SessionDeletePreview, SessionsAnswer, Setting, ShowAnswer, StateDeleteAnswer, StateDiffAnswer,
+    StateExport, StateExportAnswer, StateForkAnswer, StateListAnswer, StatsAnswer, StatusAnswer,
+    StatusLineAnswer, SubscribeAnswer, TraceExportAnswer, VerifyAnswer, WhyAnswer, WithdrawAnswer,
+    WorkspacesAnswer,
 };
 
 const DESCRIPTION: &str = "The answer of `takeback COMMAND --json` is #/$defs/COMMAND, of `takeback \
@@ -38,6 +39,7 @@ const COMMANDS: &[Entry] = entries! {
     "cat": CatAnswer;
     "checkpoint": CheckpointAnswer;
     "cleanup": CleanupAnswer | CleanupPreview;
+    "compare": CompareAnswer;
     "config": ConfigAnswer | Setting;
     "config-edit": ConfigFileAnswer;
     "config-get": Setting;
@@ -50,6 +52,7 @@ const COMMANDS: &[Entry] = entries! {
     "error": ErrorAnswer;
     "export": ExportAnswer | TraceExportAnswer;
     "forget": ForgetAnswer;
+    "fork": ForkAnswer;
     "history": HistoryAnswer;
     "import": ImportAnswer;
     "init": InitAnswer;
@@ -95,8 +98,10 @@ const COMMANDS: &[Entry] = entries! {
 /// Every JSON-RPC method.
 const METHODS: &[Entry] = entries! {
     "checkpoint:cleanup": usize;
+    "checkpoint:compare": CompareAnswer;
     "checkpoint:create": CheckpointAnswer;
     "checkpoint:diff": DiffAnswer;
+    "checkpoint:fork": ForkAnswer;
     "checkpoint:list": Vec<FileCheckpoint>;
     "checkpoint:preview": PreviewAnswer;
     "checkpoint:redo": Receipt;

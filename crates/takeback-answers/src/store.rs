@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{FilePath, Id, Time, Unreadable};
+use crate::{FilePath, ForkOrigin, Id, Time, Unreadable};
 
 /// Every command that fails, on standard error; `code` is the exit code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,8 @@ pub struct ErrorAnswer {
 pub struct StatusAnswer {
     /// The root of the workspace.
     pub root: String,
+    /// Where it was forked from; `null`: it is not a fork.
+    pub origin: Option<ForkOrigin>,
     /// The folder of its store.
     pub store: String,
     /// The size of the store.
@@ -478,6 +480,8 @@ pub struct WorkspaceAnswer {
     pub points: Option<usize>,
     /// When something was last recorded.
     pub last_activity: Option<Time>,
+    /// Where it was forked from; `null`: it is not a fork.
+    pub origin: Option<ForkOrigin>,
 }
 
 /// `forget`.

@@ -17,6 +17,7 @@ mod changes;
 mod extras;
 mod origin;
 mod plan;
+mod states;
 mod target;
 mod write;
 
@@ -27,6 +28,7 @@ use takeback_store::{Entry, Point, StoreError, WorkPath};
 
 pub use self::changes::{Fork, ForkChange, ForkChanges};
 pub use self::origin::{Origin, fork_origin};
+pub use self::states::copy_states;
 pub use self::target::{FolderState, ForkPlace, ForkTarget};
 use crate::progress::Work;
 use crate::workspace::Workspace;

@@ -26,9 +26,9 @@ pub(crate) use agent::{
 };
 pub(crate) use notes::{NotesCommand, NotesShowArgs, NotesWriteArgs};
 pub(crate) use point::{
-    Ambiguous, ApplyArgs, BisectArgs, BlameArgs, CatArgs, CheckpointArgs, Conflicts, DiffArgs,
-    HistoryArgs, LabelArgs, LogArgs, PointArgs, RedoArgs, ResolveArgs, RestoreArgs, RevertArgs,
-    RewindArgs, ShowArgs, Side, StatsArgs, UndoArgs, WhyArgs,
+    Ambiguous, ApplyArgs, BisectArgs, BlameArgs, CatArgs, CheckpointArgs, CompareArgs, Conflicts,
+    DiffArgs, ForkPointArgs, HistoryArgs, LabelArgs, LogArgs, PointArgs, RedoArgs, ResolveArgs,
+    RestoreArgs, RevertArgs, RewindArgs, ShowArgs, Side, StatsArgs, UndoArgs, WhyArgs,
 };
 pub(crate) use state::{
     EffectArgs, ForkArgs, ListStateArgs, ResumeArgs, RollbackArgs, SaveArgs, StateArgs,
@@ -251,6 +251,14 @@ pub(crate) enum Command {
     /// Runs the command in a scratch copy of the recorded files, never in your folder. A binary search picks
     /// the points to try. Build output and .git are not in the copy.
     Bisect(BisectArgs),
+    /// Copy the workspace as it was at a point into a new folder
+    ///
+    /// The copy has everything that is recorded, also uncommitted and ignored files such as .env; --all adds the
+    /// rest. It is a workspace of its own that knows where it came from. The point is pinned. Nothing in
+    /// your folder changes.
+    Fork(ForkPointArgs),
+    /// Compare forks: what each changed, and how a command ends in it
+    Compare(CompareArgs),
     /// Take back what an agent did since a point
     Rewind(RewindArgs),
     /// Take back one turn, one call or a range, and keep what came later

@@ -19,6 +19,8 @@ mod log;
 mod show;
 pub(crate) mod diff;
 pub(crate) mod bisect;
+pub(crate) mod fork;
+pub(crate) mod compare;
 pub(crate) mod blame;
 mod why;
 pub(crate) mod history;
@@ -111,6 +113,8 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Cat(args) => cat::cat(options, &args, &mut screen)?,
         Command::Stats(args) => stats::stats(options, &args, &mut screen)?,
         Command::Bisect(args) => bisect::bisect(options, &args, &mut screen)?,
+        Command::Fork(args) => fork::fork(options, &args, &mut screen)?,
+        Command::Compare(args) => compare::compare(options, &args, &mut screen)?,
         Command::Rewind(rewind) => rewind::rewind(options, &rewind, &mut screen)?,
         Command::Revert(args) => revert::revert(options, &args, &mut screen)?,
         Command::Restore(args) => restore::restore(options, &args, &mut screen)?,

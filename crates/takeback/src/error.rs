@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use rustix::io::Errno;
 use takeback_core::execution::ExecutionError;
+use takeback_core::fork::ForkError;
 use takeback_core::record::RecordError;
 use takeback_core::retention::CleanUpError;
 use takeback_core::rewind::RewindError;
@@ -15,6 +16,7 @@ use takeback_core::{MarkError, PointNameError, WorkspaceError};
 use takeback_store::{StateError, StoreError};
 
 use crate::answers::ErrorAnswer;
+use crate::place::quoted;
 use crate::screen::{ERROR, HINT, count, plain};
 
 /// Exit codes, as `docs/reference.md` promises them.
@@ -237,6 +239,56 @@ fn of_store(error: StoreError, files: &str) -> CommandError {
 pub(crate) fn no_store(source: impl Into<Box<dyn Error + Send + Sync>>) -> CommandError {
     CommandError::new(Kind::NoStore, source)
         .hint("`takeback run -- CMD` or `takeback checkpoint` protects this folder.")
+}
+
+impl From<ForkError> for CommandError {
+    fn from(error: ForkError) -> Self {
+        let hint = match &error {
+            ForkError::Store(_) => return of_fork_store(error),
+            ForkError::Busy { .. } => return locked(error),
+            ForkError::Refused { .. } | ForkError::NotEmpty { .. } => {
+                return Self::new(Kind::Usage, error).hint("Name a new or an empty folder.");
+            }
+            ForkError::NoFork { .. } => {
+                return Self::new(Kind::Usage, error).hint(
+                    "`takeback fork POINT DIR` makes one; `takeback workspaces` lists them.",
+                );
+            }
+            ForkError::OtherFork { folder } => format!(
+                "Choose another folder, or remove it: `rm -r {}`, then `takeback forget {}`.",
+                quoted(folder),
+                quoted(folder)
+            ),
+            ForkError::Unfinished { folder } => format!(
+                "Run the same `takeback fork` again to finish it, or remove it: `rm -r {}`.",
+                quoted(folder)
+            ),
+            ForkError::InTheWay { .. } => {
+                "It was not overwritten. Move it away and run the command again, or choose \
+                 another folder."
+                    .to_owned()
+            }
+            ForkError::Write { folder, .. } => format!(
+                "Run the command again to continue, or remove the unfinished fork: `rm -r {}`.",
+                quoted(folder)
+            ),
+            ForkError::Damaged { .. } => {
+                "What the fork was at its start is lost; its files are not affected.".to_owned()
+            }
+            ForkError::Changed { .. } => "Try again when nothing writes there.".to_owned(),
+            ForkError::Unusable { .. } | ForkError::Scan(_) => {
+                return Self::new(Kind::Error, error);
+            }
+        };
+        Self::new(Kind::Error, error).hint(hint)
+    }
+}
+
+fn of_fork_store(error: ForkError) -> CommandError {
+    match error {
+        ForkError::Store(error) => error.into(),
+        other => CommandError::new(Kind::Error, other),
+    }
 }
 
 impl From<WorkspaceError> for CommandError {

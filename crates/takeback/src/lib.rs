@@ -26,6 +26,7 @@ mod answers;
 mod args;
 mod editor;
 mod error;
+mod forks;
 mod place;
 mod point;
 mod questions;
@@ -63,6 +64,7 @@ pub use takeback_core as core;
 pub use takeback_store as store;
 
 pub use crate::commands::bisect::{BisectQuery, BisectResult, BisectStep};
+pub use crate::forks::{ForkComparison, ForkExtent, ForkReport, ForkedFile, Origin};
 pub use crate::questions::{DiffEnd, DiffQuery, QuestionError, StatsQuery};
 pub use crate::takeback::{OpenError, Rewind, Step, Takeback};
 pub use crate::turn::{OpenCall, RecordingGap, Tool, Turn};

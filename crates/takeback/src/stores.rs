@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use takeback_agents::session_folder;
+use takeback_core::fork::{Origin, fork_origin};
 use takeback_core::git_state;
 use takeback_core::lock::{Hold, Lock, lock};
 use takeback_core::system_random;
@@ -131,6 +132,11 @@ pub(crate) fn open_states(folder: &Path, home: &Path, medium: &StatesMedium) -> 
         StatesMedium::Sqlite => Arc::new(SqliteStates::at(folder)),
         StatesMedium::Json => Arc::new(JsonStates::at(states_of(folder, home).join("persistence"))),
     }
+}
+
+/// Where the workspace of the store in `folder` was forked from. `None`: it is not a fork, or that cannot be read.
+pub(crate) fn origin_of(folder: &Path) -> Option<Origin> {
+    fork_origin(folder).ok().flatten()
 }
 
 /// Opens the store in `folder`, and creates it first if there is none.

@@ -299,6 +299,10 @@ impl std::fmt::Debug for Takeback {
 }
 
 impl SharedWorkspace {
+    pub(crate) fn place_mut(&mut self) -> &mut Place {
+        &mut self.place
+    }
+
     /// Starts the session unless this process has done so.
     pub(crate) fn introduce(&mut self, session: &SessionId) -> Result<(), RecordError> {
         if self.sessions.contains(session) { Ok(()) } else { self.start(session, None, None) }

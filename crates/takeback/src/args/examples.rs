@@ -116,6 +116,21 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     (
+        "fork",
+        &[
+            ("takeback fork @ ../try", "The files as they were at the newest point, in ../try"),
+            ("takeback fork now ../try --count 3", "Three copies of the files as they are"),
+            ("takeback fork 14:00 ../try --all", "With .git and build output"),
+        ],
+    ),
+    (
+        "compare",
+        &[
+            ("takeback compare ../try-1 ../try-2", "What each fork changed"),
+            ("takeback compare ../try-1 ../try-2 -- cargo test", "And how the tests end in it"),
+        ],
+    ),
+    (
         "rewind",
         &[
             ("takeback rewind", "Choose a point from a menu"),

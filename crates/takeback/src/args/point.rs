@@ -138,6 +138,35 @@ pub(crate) struct BisectArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct ForkPointArgs {
+    /// The point: @, @~N, an id or a prefix of it, a label, a message id, a time (10m, 14:00); or now, for the
+    /// files as they are
+    pub(crate) point: String,
+    /// A new or empty folder, outside the workspace
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Make N forks, in DIR-1 to DIR-N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=99))]
+    pub(crate) count: Option<u16>,
+    /// Also copy what is not recorded, such as .git and build output, as it is now
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompareArgs {
+    /// The forks' folders
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) folders: Vec<PathBuf>,
+    /// Run COMMAND in so many forks at once
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "command", value_parser = clap::value_parser!(u16).range(1..=99))]
+    pub(crate) jobs: u16,
+    /// A command to run in each fork, such as its tests
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct CatArgs {
     /// A point and a path: @~2:src/main.rs
     #[arg(value_name = "POINT:PATH")]

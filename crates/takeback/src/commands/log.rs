@@ -9,7 +9,7 @@ mod template;
 use std::io::Write as _;
 
 use takeback_core::Workspace;
-use takeback_core::history::{LogRow, LogRows, log as read_log};
+use takeback_core::history::{LogQuery, LogRow, LogRows, log as read_log};
 use takeback_store::{PointFilter, Store as LogStore};
 
 use self::answer::row_answer;
@@ -17,6 +17,7 @@ pub(crate) use self::answer::{by_author, git_state, head_move, point_answer, tak
 pub(crate) use self::query::{author, moment, query};
 pub(crate) use self::rows::{described, operation_title, party_cell, print, session_label, title};
 use super::cleanup::enforce_point_cap;
+use super::compare::origin_line;
 use super::diff::print_stat;
 use super::filediff::Contents;
 use super::patch::print_all;
@@ -26,6 +27,7 @@ use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{HINT, Reader, Screen, plain};
 use crate::session_name::SessionNames;
+use crate::stores;
 
 pub(crate) fn log(
     options: &Options,
@@ -56,6 +58,17 @@ pub(crate) fn log(
     } else {
         print(workspace, &rows, args.graph, &mut screen.out)?;
     }
+    print_end(workspace, args, &query, &rows, screen)
+}
+
+/// What is below the rows: why there are none, or that there are more, and where a fork comes from.
+fn print_end(
+    workspace: &Workspace,
+    args: &LogArgs,
+    query: &LogQuery,
+    rows: &[LogRow],
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     let shown = rows.iter().filter(|row| matches!(row, LogRow::Point(_))).count();
     match &query.session {
         _ if !query.filter.is_empty() || query.rows == LogRows::Operations => {
@@ -84,6 +97,9 @@ pub(crate) fn log(
                 writeln!(screen.out, "{HINT}{} {older}; -n shows more{HINT:#}", all - shown)?;
             }
         }
+    }
+    if let Some(origin) = stores::origin_of(&workspace.store_dir) {
+        writeln!(screen.out, "{HINT}{}{HINT:#}", origin_line(&origin))?;
     }
     Ok(0)
 }

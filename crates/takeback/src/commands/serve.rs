@@ -7,6 +7,7 @@ mod checkpoints;
 mod events;
 mod fault;
 mod file_checkpoints;
+mod forks;
 mod history;
 mod methods;
 mod points;

@@ -19,6 +19,7 @@ use takeback_store::{Loss, PointKind, Session, StoreError, WorkPath};
 use self::gaps::Gaps;
 use self::ignored_files::IgnoredFiles;
 pub(crate) use self::line::line;
+use super::compare::{origin_answer, origin_line};
 use super::sessions::may_be_at_work;
 use super::{disk_limits, unreadable};
 use crate::answers;
@@ -33,6 +34,7 @@ use crate::screen::{
 use crate::session_name::SessionNames;
 use crate::settings::Settings;
 use crate::size::{Budget, Size, folder_bytes, sizes};
+use crate::stores;
 use crate::time::{ago, now};
 
 /// The time and number of names to spend on measuring what is not covered.
@@ -71,6 +73,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     if screen.json {
         screen.json(&answers::StatusAnswer {
             root: answers::place(workspace.root.path()),
+            origin: stores::origin_of(&workspace.store_dir).as_ref().map(origin_answer),
             store: answers::place(&workspace.store_dir),
             store_bytes: size,
             recording: place.settings.is_enabled(),
@@ -109,6 +112,9 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     screen.page()?;
     let root = plain_bytes(workspace.root.path().as_os_str().as_bytes());
     writeln!(screen.out, "{HEADING}{root}{HEADING:#}")?;
+    if let Some(origin) = stores::origin_of(&workspace.store_dir) {
+        print_wrapped(&mut screen.out, HINT, &origin_line(&origin))?;
+    }
     let most = match place.settings.max_store_bytes() {
         0 => String::new(),
         most => format!(" of at most {}", bytes(most)),

@@ -4,8 +4,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use takeback_core::check_root;
+use takeback_core::fork::Origin;
 use takeback_store::{PointKind, StoreError, Timestamp};
 
+use super::compare::origin_answer;
 use super::disk_limits;
 use crate::answers;
 use crate::args::{ForgetArgs, Options, RelocateArgs};
@@ -41,6 +43,7 @@ pub(crate) fn workspaces(options: &Options, screen: &mut Screen) -> Result<u8, C
         Overflow::All(2),
         Overflow::All(3),
         Overflow::Nothing,
+        Overflow::All(4),
     ];
     let mut table = Table::new(0, overflows);
     for one in &all {
@@ -56,6 +59,7 @@ pub(crate) fn workspaces(options: &Options, screen: &mut Screen) -> Result<u8, C
             Cell::plain(bytes(one.bytes)),
             Cell::new(HINT, active.map(|active| ago(active, time)).unwrap_or_default()),
             Cell::new(WARNING, if there { "" } else { "no longer exists" }),
+            Cell::new(HINT, one.origin.as_ref().map(fork_of).unwrap_or_default()),
         ]);
     }
     screen.page()?;
@@ -209,6 +213,11 @@ struct StoreDetails {
     exists: bool,
     bytes: u64,
     inside: Result<StoreContents, StoreError>,
+    origin: Option<Origin>,
+}
+
+fn fork_of(origin: &Origin) -> String {
+    format!("fork of {}", place::tilde_path(&origin.root))
 }
 
 struct StoreContents {
@@ -225,6 +234,7 @@ impl StoreDetails {
             bytes: folder_bytes(&kept.folder)
                 + folder_bytes(&stores::states_of(&kept.folder, home)),
             inside: look_inside(&kept.folder),
+            origin: stores::origin_of(&kept.folder),
         }
     }
 
@@ -244,6 +254,7 @@ impl StoreDetails {
             bytes: self.bytes,
             points: inside.map(|inside| inside.points),
             last_activity: inside.and_then(|inside| inside.last_activity).map(answers::time),
+            origin: self.origin.as_ref().map(origin_answer),
         }
     }
 }

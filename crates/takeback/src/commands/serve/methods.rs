@@ -4,7 +4,7 @@ use takeback_ipc::{NamedParams, Outcome, Outlet, Params};
 
 use super::client::Client;
 use super::{
-    checkpoints, events, file_checkpoints, history, points, server, sessions, states, watch,
+    checkpoints, events, file_checkpoints, forks, history, points, server, sessions, states, watch,
 };
 
 pub(super) struct Method {
@@ -59,6 +59,8 @@ pub(super) const METHODS: &[Method] = &[
         &["from", "to", "paths", "workspace", "patchBytes", "by"],
         checkpoints::differences,
     ),
+    named("checkpoint:fork", &["point", "folder", "count", "all", "workspace"], forks::fork),
+    named("checkpoint:compare", &["folders", "workspace"], forks::compare),
     named("history:blame", &["path", "lines", "workspace"], history::blame),
     named("history:bisect", &["command", "good", "bad", "with", "workspace"], history::bisect),
     named("history:why", &["line", "workspace"], history::why),
