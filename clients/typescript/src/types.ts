@@ -268,28 +268,44 @@ export interface CleanupAnswer {
   over?: OverLimit;
 }
 
-/** A file with a conflict. */
-export interface Conflict {
-  /** The path, with `/` between names. */
-  filePath: string;
-  /** The reason. */
-  reason: string;
-  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
-  filePathBase64?: string;
-  /** The lines; left out if the conflict is about the file as a whole. */
-  lines?: ConflictLines[];
+/** How a command ended. */
+export interface CommandResult {
+  /** `null`: a signal ended it. */
+  exitCode: number | null;
+  /** How long it ran. */
+  milliseconds: number;
+  /** The last line that it printed. */
+  lastLine: string | null;
 }
 
-/** Lines that two authors changed. */
-export interface ConflictLines {
-  /** The first line in the file as it is left, from 1. */
-  line: number;
-  /** How many lines are there. */
-  count: number;
-  /** What is there. What is not UTF-8 is replaced. */
-  mine: string;
-  /** What would be there if it were taken back. */
-  before: string;
+/** `compare` and `checkpoint:compare`. */
+export interface CompareAnswer {
+  /** One for each folder, in the order of the arguments. */
+  forks: ComparedFork[];
+  /** Files that several of them changed. */
+  shared: SharedFile[];
+}
+
+/** What happened in a fork since it was made. */
+export interface ComparedFork {
+  /** Its root. */
+  root: string;
+  /** Where it comes from. */
+  origin: ForkOrigin;
+  /** Files and links that differ. */
+  files: number;
+  /** Lines added in text files. */
+  insertions: number;
+  /** Lines removed in text files. */
+  deletions: number;
+  /** What differs, by path. */
+  changed: ForkedFile[];
+  /** What could not be read. */
+  unreadable: Unreadable[];
+  /** The sessions that were recorded in it, oldest first. */
+  sessions: ForkSession[];
+  /** How the command ended in it, if one was run. */
+  command: CommandResult | null;
 }
 
 /** How much was written, also what was rewritten or taken back later. */
@@ -320,21 +336,6 @@ export interface Conversation {
 
 /** What the user said about the author of a change. */
 export type Correction = 'mine' | { agent: { session: string } };
-
-/** Whose changes an operation takes back, and who else changed something since. */
-export interface Coverage {
-  /** Whose. */
-  whose: Covered;
-  /** The sessions, if it is theirs. */
-  sessions: string[];
-  /** Other sessions that changed something since; their changes stay. */
-  otherSessions: string[];
-  /** Whether you changed something since, which stays. */
-  yours: boolean;
-}
-
-/** Whose changes. */
-export type Covered = 'sessions' | 'chosen' | 'allAgents' | 'everyone';
 
 /** A commit whose files were taken back. */
 export interface CrossedCommit {
@@ -482,6 +483,70 @@ export interface FirstSighting {
   filePath: string;
   /** How many files were first seen in the folder; 0 for a file. */
   names: number;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
+  filePathBase64?: string;
+}
+
+/** `fork` and `checkpoint:fork`. */
+export interface ForkAnswer {
+  /** The point that was forked. It is pinned or has a label. */
+  point: Id;
+  /** Its position in the log. */
+  seq: number;
+  /** The roots of the forks. */
+  forks: string[];
+  /** Files in each fork, without those of `--all`. */
+  files: number;
+  /** Their size in bytes. */
+  bytes: number;
+  /** How many of them were copied from disk; the others came from the store. */
+  fromDisk: number;
+  /** Files that `--all` added. */
+  extraFiles: number;
+  /** What existed at the point and is not in the forks. */
+  missing: Note[];
+  /** Paths that were not recorded yet at the point: they may have existed, and are not in the forks. */
+  unknown: FilePath[];
+  /** What is not recorded, and not in the forks. */
+  leftOut: Note[];
+  /** Executions whose state at the point was copied into the forks' stores. */
+  executions: string[];
+}
+
+/** Where a fork comes from. */
+export interface ForkOrigin {
+  /** The root of the workspace that was forked. */
+  root: string;
+  /** The point. */
+  point: Id;
+  /** Its position in that workspace's log. */
+  seq: number;
+  /** Its label or description. */
+  description: string;
+  /** When the fork was made. */
+  forkedAt: Time;
+}
+
+/** A session that worked in a fork. */
+export interface ForkSession {
+  /** Its id. */
+  id: string;
+  /** The agent. */
+  agent: string | null;
+  /** How many of its prompts are recorded there. */
+  prompts: number;
+}
+
+/** One file of a fork that differs from what the fork got. */
+export interface ForkedFile {
+  /** The path, with `/` between names. */
+  filePath: string;
+  /** `new`, `deleted`, `mode 644 → 755`: what line counts do not show. */
+  what: string;
+  /** Lines added; `null`: it is not text, or its earlier contents are not at hand. */
+  insertions: number | null;
+  /** Lines removed. */
+  deletions: number | null;
   /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
   filePathBase64?: string;
 }
@@ -686,7 +751,7 @@ export interface PointCreated {
 }
 
 /** What made a point. */
-export type PointKind = 'prompt' | 'manual' | 'step' | 'safety' | 'rewind' | 'undo' | 'redo' | 'revert' | 'restore' | 'adopt' | 'resolve';
+export type PointKind = 'prompt' | 'manual' | 'step' | 'safety' | 'rewind' | 'undo' | 'redo';
 
 /** `checkpoint:preview`. */
 export interface PreviewAnswer {
@@ -708,8 +773,8 @@ export interface PreviewAnswer {
   keptFiles: Note[];
   /** Files first seen since the point; they are kept. */
   firstSeen: FirstSighting[];
-  /** Files with changes that cannot be taken back without destroying another author's work. These changes stay; a file that is also in `mergedFiles` or `restoredFiles` keeps only some lines. */
-  conflicts: Conflict[];
+  /** Files in which the agent's and other changes overlap; they are kept. */
+  conflicts: Note[];
   /** Files whose author is unclear; they are kept. */
   ambiguous: Note[];
   /** Files whose earlier contents were not captured. */
@@ -726,8 +791,6 @@ export interface PreviewAnswer {
   atWork?: ActiveSession[];
   /** How to cut the agent's conversation to the same point, if it went on after it. */
   conversation?: Conversation;
-  /** Whose changes it covers; left out where that is the operation's. */
-  covers?: Coverage;
   /** Git, if HEAD has moved since the restored state. Takeback does not move it. */
   git?: GitFollowUp;
   /** Commands that make folders again which are not recorded, or bring them in line. */
@@ -788,8 +851,8 @@ export interface Receipt {
   keptFiles: Note[];
   /** Files first seen since the point; they are kept. */
   firstSeen: FirstSighting[];
-  /** Files with changes that cannot be taken back without destroying another author's work. These changes stay; a file that is also in `mergedFiles` or `restoredFiles` keeps only some lines. */
-  conflicts: Conflict[];
+  /** Files in which the agent's and other changes overlap; they are kept. */
+  conflicts: Note[];
   /** Files whose author is unclear; they are kept. */
   ambiguous: Note[];
   /** Files whose earlier contents were not captured. */
@@ -804,8 +867,6 @@ export interface Receipt {
   atWork?: ActiveSession[];
   /** How to cut the agent's conversation to the same point, if it went on after it. */
   conversation?: Conversation;
-  /** Whose changes it covers; left out where that is the operation's. */
-  covers?: Coverage;
   /** Git, if HEAD has moved since the restored state. Takeback does not move it. */
   git?: GitFollowUp;
   /** Commands that make folders again which are not recorded, or bring them in line. */
@@ -1021,6 +1082,18 @@ export interface SessionStats {
   deletions: number;
   /** Lines that are still there. */
   left: number;
+}
+
+/** A file that several forks changed. */
+export interface SharedFile {
+  /** The path, with `/` between names. */
+  filePath: string;
+  /** The roots of the forks. */
+  forks: string[];
+  /** Whether all of them have the same result. */
+  same: boolean;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
+  filePathBase64?: string;
 }
 
 /** `show` and `point:show`: a point, and every change between it and the next. */
@@ -1246,8 +1319,10 @@ export interface Window {
 /** The result of every method. */
 export interface Results {
   'checkpoint:cleanup': number;
+  'checkpoint:compare': CompareAnswer;
   'checkpoint:create': CheckpointAnswer;
   'checkpoint:diff': FileDiff[];
+  'checkpoint:fork': ForkAnswer;
   'checkpoint:list': FileCheckpoint[];
   'checkpoint:preview': PreviewAnswer;
   'checkpoint:redo': Receipt;
@@ -1289,8 +1364,10 @@ export interface Notifications {
 /** The methods that this client knows. */
 export const METHODS = [
   'checkpoint:cleanup',
+  'checkpoint:compare',
   'checkpoint:create',
   'checkpoint:diff',
+  'checkpoint:fork',
   'checkpoint:list',
   'checkpoint:preview',
   'checkpoint:redo',

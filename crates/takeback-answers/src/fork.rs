@@ -51,7 +51,7 @@ pub struct ForkOrigin {
 }
 
 /// `compare` and `checkpoint:compare`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CompareAnswer {
@@ -62,7 +62,7 @@ pub struct CompareAnswer {
 }
 
 /// What happened in a fork since it was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ComparedFork {
@@ -116,14 +116,14 @@ pub struct ForkSession {
 }
 
 /// How a command ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandResult {
     /// `null`: a signal ended it.
     pub exit_code: Option<i32>,
     /// How long it ran.
-    pub seconds: f64,
+    pub milliseconds: u64,
     /// The last line that it printed.
     pub last_line: Option<String>,
 }

@@ -53,11 +53,12 @@ impl Fork {
     /// The fork in `folder`, which is canonical, with its store in `store_dir`.
     pub fn open(folder: &Path, store_dir: &Path) -> Result<Self, ForkError> {
         let unusable = |source| ForkError::Unusable { path: folder.to_owned(), source };
-        let origin = fork_origin(store_dir)?;
-        let origin = origin.ok_or_else(|| ForkError::NoFork { folder: folder.to_owned() })?;
+        // First: one that was killed early has no origin yet.
         if is_unfinished(folder).map_err(unusable)? {
             return Err(ForkError::Unfinished { folder: folder.to_owned() });
         }
+        let origin = fork_origin(store_dir)?;
+        let origin = origin.ok_or_else(|| ForkError::NoFork { folder: folder.to_owned() })?;
         let base = base::load(store_dir)?;
         Ok(Self { origin, root: Root::open(folder).map_err(unusable)?, base })
     }

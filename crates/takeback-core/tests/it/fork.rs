@@ -334,10 +334,12 @@ fn two_processes_cannot_fill_one_folder() {
     let point = scene.sandbox.prompt("s", "go");
     let held = scene.claim("f").unwrap();
     assert!(matches!(scene.claim("f"), Err(ForkError::Busy { .. })));
-    assert!(matches!(scene.open("f"), Err(ForkError::NoFork { .. })));
+    assert!(matches!(scene.open("f"), Err(ForkError::Unfinished { .. })));
     drop(held);
     scene.fork(point, "f");
     assert!(matches!(scene.claim("f"), Err(ForkError::NotEmpty { .. })));
+    fs::create_dir_all(scene.folder("plain")).unwrap();
+    assert!(matches!(scene.open("plain"), Err(ForkError::NoFork { .. })));
 }
 
 #[test]

@@ -265,7 +265,7 @@ fn print(forks: &[ComparedFork], start: &Path, screen: &mut Screen) -> Result<()
                 let last = plain(result.last_line.as_deref().unwrap_or_default());
                 (
                     Cell::new(style, result.describe()),
-                    Cell::new(HINT, format!("{:.1} s", result.seconds)),
+                    Cell::new(HINT, format!("{:.1} s", result.time.as_secs_f64())),
                     Cell::new(HINT, last),
                 )
             }

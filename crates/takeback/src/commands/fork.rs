@@ -95,7 +95,7 @@ pub(crate) fn fork_into(
     for folder in folders {
         let at = ForkPlace::find(&place.workspace, folder, &home)?;
         if at.state == FolderState::Empty && stores::is_protected(&at.path, &home) {
-            let text = format!("{} had a workspace that is gone", at.path.display());
+            let text = format!("{} has the history of an earlier folder", at.path.display());
             return Err(CommandError::new(Kind::Usage, text).hint(format!(
                 "`takeback forget {}` deletes its history, or choose another folder.",
                 quoted(&at.path)

@@ -17,6 +17,7 @@ mod doctor;
 mod errors;
 mod export_import;
 mod follow_up;
+mod fork;
 mod help;
 mod hook;
 mod ignore_rules;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use takeback_store::map_in_parallel;
 
@@ -19,7 +19,7 @@ use crate::screen::{HINT, Screen};
 pub(crate) struct CommandResult {
     /// `None`: a signal ended it.
     pub(crate) code: Option<i32>,
-    pub(crate) seconds: f64,
+    pub(crate) time: Duration,
     /// The last line that it printed and that is not empty.
     pub(crate) last_line: Option<String>,
 }
@@ -39,7 +39,7 @@ impl CommandResult {
     pub(crate) fn answer(&self) -> answers::CommandResult {
         answers::CommandResult {
             exit_code: self.code,
-            seconds: self.seconds,
+            milliseconds: u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX),
             last_line: self.last_line.clone(),
         }
     }
@@ -92,10 +92,10 @@ fn run(command: &[OsString], folder: &Path) -> io::Result<(CommandResult, Vec<u8
         .stdout(output.try_clone()?)
         .stderr(output.try_clone()?)
         .status()?;
-    let seconds = began.elapsed().as_secs_f64();
+    let time = began.elapsed();
     let printed = end_of(&mut output)?;
     let last_line = last_line(&printed);
-    Ok((CommandResult { code: status.code(), seconds, last_line }, printed))
+    Ok((CommandResult { code: status.code(), time, last_line }, printed))
 }
 
 /// The last part of a file.
