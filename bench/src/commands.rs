@@ -2,6 +2,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod fidelity;
+pub(crate) mod fork;
 pub(crate) mod growth;
 pub(crate) mod hooks;
 pub(crate) mod ignored_folder;

@@ -31,7 +31,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    capture, fidelity, growth, hooks, ignored_folder, line, points, questions, scale, screen,
+    capture, fidelity, fork, growth, hooks, ignored_folder, line, points, questions, scale, screen,
     state, trees, watch,
 };
 use crate::driver::opencode;
@@ -54,6 +54,8 @@ enum Command {
     Capture(capture::Args),
     /// What each tool restores exactly, next to git and restic
     Fidelity,
+    /// A copy of a whole workspace as it was at a point, next to `cp -a` and `git worktree add`
+    Fork(fork::Args),
     /// Growth of the store, next to git and restic
     Growth(growth::Args),
     /// What one hook costs, next to an empty hook or to another build of Takeback
@@ -98,6 +100,7 @@ fn run(arguments: Arguments) -> Result<()> {
     match arguments.command {
         Command::Capture(args) => capture::run(&args, &results),
         Command::Fidelity => fidelity::run(),
+        Command::Fork(args) => fork::run(&args, &results),
         Command::Growth(args) => growth::run(&args, &results),
         Command::Hooks(args) => hooks::run(&args, &results),
         Command::IgnoredFolder(args) => ignored_folder::run(&args, &results),
