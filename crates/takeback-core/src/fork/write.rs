@@ -222,11 +222,15 @@ impl Writing<'_> {
             let modified = Some(seen.fingerprint.modified);
             let attributes = CopyAttributes { mode, modified };
             let mut prints = Vec::with_capacity(self.targets.len());
+            let mut is_read = false;
             for (target, folder) in self.targets.iter().zip(&near.targets) {
                 let place = Place { target, folder, file, attributes };
                 let copied = place.fill(&mut |to| {
-                    source.seek(SeekFrom::Start(0))?;
-                    let size = disk::copy_contents(&mut source, to, &self.sharing)?;
+                    if std::mem::replace(&mut is_read, true) {
+                        source.seek(SeekFrom::Start(0))?;
+                    }
+                    let expected = seen.fingerprint.size;
+                    let size = disk::copy_contents(&mut source, to, expected, &self.sharing)?;
                     // Before the copy gets its mode, which says that it is complete.
                     let again = stat_open(&source)?.fingerprint;
                     if again == seen.fingerprint && size == again.size {

@@ -57,8 +57,14 @@ pub fn make_copy(
 }
 
 /// Copies everything from one open file to another, which is empty. Shares the blocks where the file system
-/// can. Returns how many bytes the copy has.
-pub fn copy_contents(from: &mut File, to: &mut File, sharing: &BlockSharing) -> io::Result<u64> {
+/// can. `size`: that of the first file; what is added meanwhile may be left out. Returns how many bytes the
+/// copy has.
+pub fn copy_contents(
+    from: &mut File,
+    to: &mut File,
+    size: u64,
+    sharing: &BlockSharing,
+) -> io::Result<u64> {
     /// Smaller files are copied faster through a buffer than by a call of their own.
     const BUFFER: usize = 64 << 10;
     if sharing.0.load(Ordering::Relaxed) {
@@ -70,7 +76,8 @@ pub fn copy_contents(from: &mut File, to: &mut File, sharing: &BlockSharing) -> 
     let mut buffer = [0; BUFFER];
     let mut copied = 0;
     let mut in_kernel = false;
-    loop {
+    // Without asking for the end of a small file, which would be one call more.
+    while copied < size {
         if in_kernel {
             match platform::copy_range(from, to, 1 << 30) {
                 Ok(0) => return Ok(copied),
@@ -94,6 +101,7 @@ pub fn copy_contents(from: &mut File, to: &mut File, sharing: &BlockSharing) -> 
             Err(error) => return Err(error),
         }
     }
+    Ok(copied)
 }
 
 fn modified_at(nanos: i64) -> Timestamps {
@@ -125,7 +133,8 @@ mod tests {
             let name = format!("copy-{size}");
             let attributes = CopyAttributes { mode: 0o640, modified: Some(-1_500_000_000) };
             let made = make_copy(&dir, name.as_bytes(), attributes, |to| {
-                let copied = copy_contents(&mut from, to, &BlockSharing::default())?;
+                let copied =
+                    copy_contents(&mut from, to, u64::from(size), &BlockSharing::default())?;
                 assert_eq!(copied, u64::from(size));
                 Ok(())
             });
