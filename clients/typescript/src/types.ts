@@ -308,6 +308,30 @@ export interface ComparedFork {
   command: CommandResult | null;
 }
 
+/** A file with a conflict. */
+export interface Conflict {
+  /** The path, with `/` between names. */
+  filePath: string;
+  /** The reason. */
+  reason: string;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
+  filePathBase64?: string;
+  /** The lines; left out if the conflict is about the file as a whole. */
+  lines?: ConflictLines[];
+}
+
+/** Lines that two authors changed. */
+export interface ConflictLines {
+  /** The first line in the file as it is left, from 1. */
+  line: number;
+  /** How many lines are there. */
+  count: number;
+  /** What is there. What is not UTF-8 is replaced. */
+  mine: string;
+  /** What would be there if it were taken back. */
+  before: string;
+}
+
 /** How much was written, also what was rewritten or taken back later. */
 export interface Contribution {
   /** Files. */
@@ -336,6 +360,21 @@ export interface Conversation {
 
 /** What the user said about the author of a change. */
 export type Correction = 'mine' | { agent: { session: string } };
+
+/** Whose changes an operation takes back, and who else changed something since. */
+export interface Coverage {
+  /** Whose. */
+  whose: Covered;
+  /** The sessions, if it is theirs. */
+  sessions: string[];
+  /** Other sessions that changed something since; their changes stay. */
+  otherSessions: string[];
+  /** Whether you changed something since, which stays. */
+  yours: boolean;
+}
+
+/** Whose changes. */
+export type Covered = 'sessions' | 'chosen' | 'allAgents' | 'everyone';
 
 /** A commit whose files were taken back. */
 export interface CrossedCommit {
@@ -751,7 +790,7 @@ export interface PointCreated {
 }
 
 /** What made a point. */
-export type PointKind = 'prompt' | 'manual' | 'step' | 'safety' | 'rewind' | 'undo' | 'redo';
+export type PointKind = 'prompt' | 'manual' | 'step' | 'safety' | 'rewind' | 'undo' | 'redo' | 'revert' | 'restore' | 'adopt' | 'resolve';
 
 /** `checkpoint:preview`. */
 export interface PreviewAnswer {
@@ -773,8 +812,8 @@ export interface PreviewAnswer {
   keptFiles: Note[];
   /** Files first seen since the point; they are kept. */
   firstSeen: FirstSighting[];
-  /** Files in which the agent's and other changes overlap; they are kept. */
-  conflicts: Note[];
+  /** Files with changes that cannot be taken back without destroying another author's work. These changes stay; a file that is also in `mergedFiles` or `restoredFiles` keeps only some lines. */
+  conflicts: Conflict[];
   /** Files whose author is unclear; they are kept. */
   ambiguous: Note[];
   /** Files whose earlier contents were not captured. */
@@ -791,6 +830,8 @@ export interface PreviewAnswer {
   atWork?: ActiveSession[];
   /** How to cut the agent's conversation to the same point, if it went on after it. */
   conversation?: Conversation;
+  /** Whose changes it covers; left out where that is the operation's. */
+  covers?: Coverage;
   /** Git, if HEAD has moved since the restored state. Takeback does not move it. */
   git?: GitFollowUp;
   /** Commands that make folders again which are not recorded, or bring them in line. */
@@ -851,8 +892,8 @@ export interface Receipt {
   keptFiles: Note[];
   /** Files first seen since the point; they are kept. */
   firstSeen: FirstSighting[];
-  /** Files in which the agent's and other changes overlap; they are kept. */
-  conflicts: Note[];
+  /** Files with changes that cannot be taken back without destroying another author's work. These changes stay; a file that is also in `mergedFiles` or `restoredFiles` keeps only some lines. */
+  conflicts: Conflict[];
   /** Files whose author is unclear; they are kept. */
   ambiguous: Note[];
   /** Files whose earlier contents were not captured. */
@@ -867,6 +908,8 @@ export interface Receipt {
   atWork?: ActiveSession[];
   /** How to cut the agent's conversation to the same point, if it went on after it. */
   conversation?: Conversation;
+  /** Whose changes it covers; left out where that is the operation's. */
+  covers?: Coverage;
   /** Git, if HEAD has moved since the restored state. Takeback does not move it. */
   git?: GitFollowUp;
   /** Commands that make folders again which are not recorded, or bring them in line. */
