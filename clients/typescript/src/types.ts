@@ -658,6 +658,8 @@ export interface HomeCleanupWorkspace {
 export interface HookAnswer {
   /** Whether the event was recorded as it should be. */
   ok: boolean;
+  /** A line for the agent's model: which of its changes were taken back. */
+  context?: string;
   /** What the log is missing, if anything. */
   error?: string;
 }

@@ -18,7 +18,7 @@ mod surrogates;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use takeback_core::Outcome;
 use takeback_store::Timestamp;
 
@@ -30,6 +30,11 @@ pub use self::paths::{call_targets, paths_of_patch};
 pub use self::session::{ends_nothing, introduce_session};
 use self::surrogates::without_lone_surrogates;
 use crate::kind::AgentKind;
+
+/// What a hook prints for Takeback's own plugin, which passes it on to the model.
+pub(crate) fn plugin_context(_event: &str, text: &str) -> Value {
+    json!({ "context": text })
+}
 
 /// A parsed hook payload.
 #[derive(Debug, Clone, PartialEq)]
@@ -184,11 +189,36 @@ pub enum PayloadError {
 }
 
 /// What a hook prints so that Claude Code, and agents modelled on it, show `text` to the user.
-pub(crate) fn system_message(text: &str) -> String {
-    serde_json::json!({ "systemMessage": text }).to_string()
+pub(crate) fn system_message(text: &str) -> Value {
+    json!({ "systemMessage": text })
+}
+
+/// What a hook prints so that the model of Claude Code, and of agents modelled on it, reads `text`.
+pub(crate) fn additional_context(event: &str, text: &str) -> Value {
+    json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
 }
 
 impl AgentKind {
+    /// What a hook prints for the agent: `message` for its user and `context` for its model, as far as it
+    /// reads them. `None`: nothing.
+    #[must_use]
+    pub fn hook_output(
+        &self,
+        event: &str,
+        message: Option<&str>,
+        context: Option<&str>,
+    ) -> Option<String> {
+        let message = self.message.zip(message).map(|(print, text)| print(text));
+        let context = self.context.zip(context).map(|(by, text)| (by.print)(event, text));
+        let mut output = Map::new();
+        for part in message.into_iter().chain(context) {
+            if let Value::Object(fields) = part {
+                output.extend(fields);
+            }
+        }
+        (!output.is_empty()).then(|| Value::Object(output).to_string())
+    }
+
     /// Parses what the agent sent its hook on standard input. `event`: what the command line says
     /// happened, for agents whose JSON does not.
     ///

@@ -7,6 +7,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::cut::CutFinder;
 use crate::hook::{HookEvent, PayloadError};
 use crate::install::{HookFormat, HookProblem, HookScope, TrustSite};
@@ -42,7 +44,9 @@ pub struct AgentKind {
     /// read-only tools are handled by [`AgentKind::parse`].
     pub decode: fn(payload: &[u8], event: Option<&str>) -> Result<HookEvent, PayloadError>,
     /// What a hook prints to make the agent show a text to its user; `None` if no way is known.
-    pub message: Option<fn(text: &str) -> String>,
+    pub message: Option<fn(text: &str) -> Value>,
+    /// How a hook adds a text to what the model reads; `None` if no way is known.
+    pub context: Option<HookContext>,
     /// What can be read from its transcripts.
     pub transcript: Transcript,
     /// The files in which it keeps its sessions.
@@ -76,6 +80,7 @@ impl AgentKind {
         tools: ToolNames::NONE,
         decode: |_, _| Err(PayloadError::MissingField { agent: "", field: "decoder" }),
         message: None,
+        context: None,
         transcript: Transcript::NONE,
         sessions: SessionFiles {
             folder: HomeFolder { variable: None, subfolder: "", default: "" },
@@ -198,6 +203,15 @@ pub struct SessionFiles {
     pub id: &'static [&'static str],
     /// To the time when it began, as ISO 8601.
     pub began: &'static [&'static str],
+}
+
+/// How a hook adds a text to what the model reads.
+#[derive(Debug, Clone, Copy)]
+pub struct HookContext {
+    /// What the hook prints. `event`: the agent's name for the event.
+    pub print: fn(event: &str, text: &str) -> Value,
+    /// Whether the hook before a tool can do so, too, besides the hook of a prompt.
+    pub before_tool: bool,
 }
 
 /// How an agent records which hooks its user trusts.

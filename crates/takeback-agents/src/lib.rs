@@ -67,7 +67,8 @@ pub use install::{
     is_takeback_command, parse_settings, read_session, remove_hooks, settings_refusal,
 };
 pub use kind::{
-    AgentKind, HomeFolder, Homes, HookSpec, HooksFile, SessionFiles, SettingsFiles, TrustCheck,
+    AgentKind, HomeFolder, Homes, HookContext, HookSpec, HooksFile, SessionFiles, SettingsFiles,
+    TrustCheck,
 };
 pub use metadata::{
     Checkpoint, DamagedMetadata, Metadata, MetadataError, checkpoint_description,

@@ -102,6 +102,9 @@ pub struct HookAnswer {
     /// What the log is missing, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// A line for the agent's model: which of its changes were taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
 }
 
 /// `checkpoint:list`: a file as it was when the answer to a message first named or changed it.

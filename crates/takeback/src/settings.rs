@@ -178,6 +178,11 @@ impl Settings {
         self.setting(table::ALLOW_AGENT_REWIND).value == Value::Flag(true)
     }
 
+    /// Whether an agent's model is told what was taken back.
+    pub(crate) fn tells_agent(&self) -> bool {
+        self.setting(table::TELL_AGENT).value == Value::Flag(true)
+    }
+
     /// Whether a settings file turns recording on.
     pub(crate) fn is_enabled_by_a_file(&self) -> bool {
         self.is_enabled() && matches!(self.setting(table::ENABLED).origin, Origin::File(_))

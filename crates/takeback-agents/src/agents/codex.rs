@@ -5,7 +5,10 @@ mod hook;
 mod transcript;
 mod trust;
 
-use crate::kind::{AgentKind, HomeFolder, HooksFile, SessionFiles, SettingsFiles, TrustCheck};
+use crate::hook::additional_context;
+use crate::kind::{
+    AgentKind, HomeFolder, HookContext, HooksFile, SessionFiles, SettingsFiles, TrustCheck,
+};
 use crate::tools::ToolNames;
 use crate::transcript::Transcript;
 
@@ -30,6 +33,7 @@ pub static CODEX: AgentKind = AgentKind {
     post_tool_events: &["PostToolUse"],
     tools: TOOLS,
     decode: hook::decode,
+    context: Some(HookContext { print: additional_context, before_tool: true }),
     transcript: Transcript {
         end: Some(transcript::end),
         allowed_at: Some(transcript::allowed_at),

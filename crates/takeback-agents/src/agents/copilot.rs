@@ -5,8 +5,12 @@ mod hooks_file;
 mod transcript;
 mod trust;
 
+use serde_json::json;
+
 use crate::install::{HookFormat, HookScope, OwnFile};
-use crate::kind::{AgentKind, HomeFolder, HooksFile, SessionFiles, SettingsFiles, TrustCheck};
+use crate::kind::{
+    AgentKind, HomeFolder, HookContext, HooksFile, SessionFiles, SettingsFiles, TrustCheck,
+};
 use crate::tools::ToolNames;
 use crate::transcript::Transcript;
 
@@ -34,6 +38,10 @@ pub static COPILOT: AgentKind = AgentKind {
     post_tool_events: &["postToolUse", "PostToolUse"],
     tools: TOOLS,
     decode: hook::decode,
+    context: Some(HookContext {
+        print: |_, text| json!({ "additionalContext": text }),
+        before_tool: true,
+    }),
     transcript: Transcript {
         end: Some(transcript::end),
         allowed_at: Some(transcript::allowed_at),

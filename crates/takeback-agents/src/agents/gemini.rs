@@ -5,9 +5,9 @@ mod transcript;
 
 use serde_json::Value;
 
-use crate::hook::system_message;
+use crate::hook::{additional_context, system_message};
 use crate::install::{HookCommand, HookFormat, JsonDialect, SettingsFormat, TimeUnit};
-use crate::kind::{AgentKind, HomeFolder, HooksFile, SessionFiles, SettingsFiles};
+use crate::kind::{AgentKind, HomeFolder, HookContext, HooksFile, SessionFiles, SettingsFiles};
 use crate::tools::ToolNames;
 use crate::transcript::Transcript;
 
@@ -41,6 +41,7 @@ pub static GEMINI: AgentKind = AgentKind {
     tools: TOOLS,
     decode: hook::decode,
     message: Some(system_message),
+    context: Some(HookContext { print: additional_context, before_tool: false }),
     transcript: Transcript {
         end: Some(transcript::end),
         model: Some(transcript::model),

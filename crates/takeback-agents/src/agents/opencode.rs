@@ -2,8 +2,9 @@
 
 mod hook;
 
+use crate::hook::plugin_context;
 use crate::install::{HookFormat, OwnFile, plugin};
-use crate::kind::{AgentKind, HomeFolder, HooksFile};
+use crate::kind::{AgentKind, HomeFolder, HookContext, HooksFile};
 use crate::tools::ToolNames;
 
 const NAME: &str = "opencode";
@@ -43,6 +44,7 @@ pub static OPENCODE: AgentKind = AgentKind {
         ..ToolNames::NONE
     },
     decode: hook::decode,
+    context: Some(HookContext { print: plugin_context, before_tool: false }),
     ..AgentKind::DEFAULT
 };
 

@@ -2,8 +2,9 @@
 
 mod hook;
 
+use crate::hook::plugin_context;
 use crate::install::{HookFormat, HookScope, OwnFile, plugin};
-use crate::kind::{AgentKind, HomeFolder, HooksFile, SessionFiles};
+use crate::kind::{AgentKind, HomeFolder, HookContext, HooksFile, SessionFiles};
 use crate::tools::ToolNames;
 
 const NAME: &str = "pi";
@@ -26,6 +27,7 @@ pub static PI: AgentKind = AgentKind {
     }),
     tools: TOOLS,
     decode: hook::decode,
+    context: Some(HookContext { print: plugin_context, before_tool: false }),
     sessions: SessionFiles {
         folder: HOME,
         patterns: &[&["sessions", "*", "*.jsonl"]],

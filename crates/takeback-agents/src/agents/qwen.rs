@@ -2,8 +2,9 @@
 
 mod hook;
 
+use crate::hook::additional_context;
 use crate::install::{HookFormat, JsonDialect, SettingsFormat, TimeUnit, disable_all_hooks};
-use crate::kind::{AgentKind, HomeFolder, HooksFile, SessionFiles, SettingsFiles};
+use crate::kind::{AgentKind, HomeFolder, HookContext, HooksFile, SessionFiles, SettingsFiles};
 use crate::tools::ToolNames;
 
 const NAME: &str = "qwen";
@@ -32,6 +33,7 @@ pub static QWEN: AgentKind = AgentKind {
     post_tool_events: &["PostToolUse", "PostToolBatch"],
     tools: TOOLS,
     decode: hook::decode,
+    context: Some(HookContext { print: additional_context, before_tool: true }),
     sessions: SessionFiles {
         folder: HOME,
         patterns: &[&["projects", "*", "chats", "*.jsonl"]],

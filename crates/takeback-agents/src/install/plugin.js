@@ -33,7 +33,7 @@ class Server {
 
   disconnect() {
     this.connection = undefined;
-    for (const answer of this.answers.values()) answer(false);
+    for (const answer of this.answers.values()) answer(undefined);
     this.answers.clear();
   }
 
@@ -59,15 +59,18 @@ class Server {
 
   receive(line) {
     try {
-      const { id, error } = JSON.parse(line);
-      this.answers.get(id)?.(error === undefined);
+      const { id, error, result } = JSON.parse(line);
+      this.answers.get(id)?.(error === undefined ? (result ?? {}) : undefined);
       this.answers.delete(id);
     } catch {
       // Not an answer.
     }
   }
 
-  /** Resolves when Takeback has recorded the payload, or has taken too long. Never rejects. */
+  /**
+   * Resolves when Takeback has recorded the payload, or has taken too long: to a text for the model, if there is
+   * one. Never rejects.
+   */
   report(payload) {
     const sent = within(WAIT_MS + CONNECT_MS, this.send(payload)).catch(() => {});
     this.pending.add(sent);
@@ -78,14 +81,16 @@ class Server {
     if (this.isGone) return;
     this.open();
     const socket = await within(CONNECT_MS, this.connection);
-    const isSent = socket !== undefined && (await within(WAIT_MS, this.ask(socket, payload)));
-    if (isSent === undefined) {
+    if (socket === undefined) return this.hook(payload);
+    const asked = this.ask(socket, payload).then((answer) => answer ?? "refused");
+    const answer = await within(WAIT_MS, asked);
+    if (answer === undefined) {
       // The server hangs. It may still record the payload; later ones are sent to `takeback hook`.
       this.disconnect();
       socket.destroy();
       return;
     }
-    if (!isSent) await this.hook(payload);
+    return answer === "refused" ? this.hook(payload) : answer.context;
   }
 
   ask(socket, payload) {
@@ -101,7 +106,8 @@ class Server {
   hook(payload) {
     const input = JSON.stringify(payload);
     const start = () => run(["hook", "--agent", AGENT], input);
-    this.hooks = this.hooks.then(start).catch((error) => {
+    const answer = this.hooks.then(start).then(({ output }) => contextIn(output));
+    this.hooks = answer.catch((error) => {
       this.isGone = error?.code === "ENOENT";
     });
     return this.hooks;
@@ -112,6 +118,11 @@ class Server {
     await Promise.all(this.pending);
     (await within(0, this.connection))?.end();
   }
+}
+
+/** The text for the model in what `takeback hook` printed. */
+function contextIn(output) {
+  return output.trim() ? JSON.parse(output).context : undefined;
 }
 
 function run(args, input) {

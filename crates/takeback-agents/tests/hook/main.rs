@@ -12,4 +12,5 @@ mod models;
 mod opencode;
 mod pi;
 mod qwen;
+mod output;
 mod recorded;

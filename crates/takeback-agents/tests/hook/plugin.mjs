@@ -22,8 +22,8 @@ const Hasty = await pluginWith(300, 30_000);
 const folders = { directory: "/p/sub", worktree: "/p" };
 
 /** Installs a `takeback`: `serve --ensure` runs the script `serve`, `hook` records its input. */
-const takeback = (serve) => {
-  const hook = `echo "$*" >> '${at("args")}'; cat >> '${at("sent")}'; echo >> '${at("sent")}'`;
+const takeback = (serve, says = "true") => {
+  const hook = `echo "$*" >> '${at("args")}'; cat >> '${at("sent")}'; echo >> '${at("sent")}'; ${says}`;
   writeFileSync(at("takeback"), `#!/bin/sh\nif [ "$1" = serve ]; then ${serve}; fi\n${hook}\n`);
   chmodSync(at("takeback"), 0o755);
 };
@@ -75,6 +75,27 @@ const tests = {
     ]);
     const args = readFileSync(at("args"), "utf8");
     assert.equal(args, "hook --agent opencode\n".repeat(4));
+  },
+
+  async "the model reads what the server and `takeback hook` answer"() {
+    const says = ({ id, params }, socket) => {
+      const result = params.payload.hook === "chat.message" ? { ok: true, context: "taken back" } : { ok: true };
+      socket.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\n");
+    };
+    const prompt = async (plugin) => {
+      const output = { message: { id: "msg_1", sessionID: "s" }, parts: [{ type: "text", text: "go on" }] };
+      await plugin["chat.message"]({ sessionID: "s" }, output);
+      return output.parts.map(({ id, ...part }) => part);
+    };
+    const told = { messageID: "msg_1", sessionID: "s", type: "text", text: "taken back", synthetic: true };
+    const server = await startServer(says);
+    assert.deepEqual((await prompt(await Takeback(folders)))[1], told);
+    server.close();
+    takeback("exit 1", `echo '{"context":"taken back"}'`);
+    assert.deepEqual((await prompt(await Takeback(folders)))[1], told);
+    takeback("exit 1");
+    assert.equal((await prompt(await Takeback(folders))).length, 1);
+    sent();
   },
 
   async "a call that needed permission runs from then on"() {

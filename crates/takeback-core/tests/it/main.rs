@@ -27,6 +27,7 @@ mod ignored_files;
 mod inbox;
 mod index;
 mod own_rules;
+mod notice;
 mod point_names;
 mod questions;
 mod progress;

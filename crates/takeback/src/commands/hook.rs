@@ -1,8 +1,9 @@
 //! `hook`: records one event from an agent's hook.
 //!
-//! Never fails the agent, never keeps it waiting beyond its deadline, and prints nothing while recording
-//! works. Problems go to the log file and to the session's heartbeat, where `doctor` finds them. If nothing
-//! at all can be recorded, the agent also shows a notice, once per session.
+//! Never fails the agent and never keeps it waiting beyond its deadline. While recording works, it prints
+//! nothing but a line for the agent's model after changes of its were taken back. Problems go to the log
+//! file and to the session's heartbeat, where `doctor` finds them. If nothing at all can be recorded, the
+//! agent also shows a notice, once per session.
 
 mod failure;
 mod permission;
@@ -64,11 +65,12 @@ pub(crate) fn hook(options: &Options, args: &HookArgs) -> u8 {
     {
         anstream::eprintln!("takeback hook: {why}");
     }
-    let message = agent_named(&args.agent).and_then(|agent| agent.message);
-    if let Some((message, text)) = message.zip(outcome.notice) {
-        let answer = message(&text);
+    let output = agent_named(&args.agent).and_then(|agent| {
+        agent.hook_output(&outcome.event, outcome.notice.as_deref(), outcome.context.as_deref())
+    });
+    if let Some(output) = output {
         // If the agent does not read the notice, `doctor` still reports the problem.
-        drop(writeln!(std::io::stdout(), "{answer}"));
+        drop(writeln!(std::io::stdout(), "{output}"));
     }
     0
 }
@@ -246,11 +248,15 @@ pub(crate) struct HookOutcome {
     pub(crate) recorded: Result<(), String>,
     /// A message for the agent to show.
     notice: Option<String>,
+    /// A line for the agent's model to read.
+    pub(crate) context: Option<String>,
+    /// The agent's name for the event; empty if unknown.
+    event: String,
 }
 
 impl HookOutcome {
     fn refused(why: String) -> Self {
-        Self { recorded: Err(why), notice: None }
+        Self { recorded: Err(why), notice: None, context: None, event: String::new() }
     }
 }
 
@@ -283,22 +289,23 @@ pub(crate) fn record_hook(home: &Path, input: &HookInput<'_>) -> HookOutcome {
         Recorder::Hook => record_event(home, input, (&hook_event, time), known.as_ref(), &mut beat),
         Recorder::Other => Ok(RecordingOutcome::default()),
     };
-    let (recorded, notice) = match outcome {
-        Ok(RecordingOutcome { lacking, notice }) => {
-            (lacking.map_or(Ok(()), Err), notice.filter(is_new))
+    let (recorded, notice, context) = match outcome {
+        Ok(RecordingOutcome { lacking, notice, context }) => {
+            (lacking.map_or(Ok(()), Err), notice.filter(is_new), context)
         }
         Err(failure) => {
             let notice = Notice::of_failure(&failure).filter(is_new);
             let notice = notice.filter(|notice| !failure.was_told(notice.cause));
             beat.refused_by = failure.refused_by();
             failure.note(time);
-            (Err(failure.what), notice)
+            (Err(failure.what), notice, None)
         }
     };
     beat.problem = recorded.as_ref().err().cloned();
     beat.notice = notice.as_ref().map(|notice| notice.cause.name());
     leave(home, agent.name, &hook_event.session, time, &beat);
-    HookOutcome { recorded, notice: notice.map(|notice| notice.text) }
+    let notice = notice.map(|notice| notice.text);
+    HookOutcome { recorded, notice, context, event: hook_event.event }
 }
 
 /// An event that is in the log or in the inbox.
@@ -307,6 +314,8 @@ struct RecordingOutcome {
     /// What the log is missing.
     lacking: Option<String>,
     notice: Option<Notice>,
+    /// A line for the agent's model to read.
+    context: Option<String>,
 }
 
 fn record_event(
@@ -361,6 +370,7 @@ fn record_event(
             learnt,
             is_orphan,
             watchlist,
+            tells: settings.tells_agent() && input.agent.context.is_some(),
         };
         let done = record_within(until, task)
             .map_err(|failure| Failure { missed: Some((store, session)), ..failure })?;
@@ -371,6 +381,7 @@ fn record_event(
             beat.is_orphan = Some(false);
         }
         in_log.lacking = in_log.lacking.or(done.lacking);
+        in_log.context = in_log.context.or(done.context);
         in_log.notice = in_log.notice.or(done.gone.as_ref().map(Notice::of_loss));
     }
     Ok(in_log)

@@ -59,11 +59,12 @@ pub(crate) const DOUBLE_ESC: &str = "doubleEscMs";
 pub(crate) const REWIND_KEY: &str = "rewindKey";
 pub(crate) const ALLOW_AGENT_REWIND: &str = "allowAgentRewind";
 pub(crate) const DURABILITY: &str = "durability";
+pub(crate) const TELL_AGENT: &str = "tellAgent";
 
 pub(crate) const MAX_STORE: &str = "maxStoreBytes";
 pub(crate) const MAX_HOME: &str = "maxHomeBytes";
 
-pub(crate) const KEYS: [Key; 21] = [
+pub(crate) const KEYS: [Key; 22] = [
     Key {
         name: ENABLED,
         default: || Value::Flag(true),
@@ -187,6 +188,12 @@ pub(crate) const KEYS: [Key; 21] = [
         default: || Value::Flag(false),
         project: Project::Nothing,
         meaning: "let a model rewind over MCP without asking you",
+    },
+    Key {
+        name: TELL_AGENT,
+        default: || Value::Flag(true),
+        project: Project::Nothing,
+        meaning: "tell the agent with its next prompt which of its changes were taken back",
     },
     Key {
         name: DURABILITY,

@@ -67,8 +67,13 @@ impl<'u> Session<'u> {
     }
 
     pub(crate) fn prompt(&mut self, text: &str) {
+        assert_eq!(self.submit(text), QUIET, "{text}");
+    }
+
+    /// Submits a prompt, whose hook may answer.
+    pub(crate) fn submit(&mut self, text: &str) -> Answer {
         self.prompts += 1;
-        self.send("UserPromptSubmit", &json!({"prompt": text}));
+        self.run("UserPromptSubmit", &json!({"prompt": text}))
     }
 
     pub(crate) fn around(&self, call: &str, tool: &str, input: &Value, work: impl FnOnce()) {

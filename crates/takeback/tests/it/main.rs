@@ -49,6 +49,7 @@ mod store_versions;
 mod terminal;
 mod terminal_widths;
 mod time_zone;
+mod told_agents;
 mod unclear_authors;
 mod unwritable_home;
 mod user;

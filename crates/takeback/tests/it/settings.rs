@@ -41,6 +41,7 @@ fn every_setting_is_listed_with_its_origin() {
     doubleEscMs              300                                                           default
     rewindKey                esc                                                           default
     allowAgentRewind         false                                                         default
+    tellAgent                true                                                          default
     durability               full                                                          default
     ");
     assert!(!user.home().join(".takeback").exists(), "looking makes no store");

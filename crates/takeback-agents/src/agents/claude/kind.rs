@@ -1,9 +1,9 @@
 //! Claude Code's entry in the table of agents.
 
 use super::{cut, hook, transcript};
-use crate::hook::system_message;
+use crate::hook::{additional_context, system_message};
 use crate::install::{HookFormat, JsonDialect, SettingsFormat, disable_all_hooks};
-use crate::kind::{AgentKind, HomeFolder, HooksFile, SessionFiles, SettingsFiles};
+use crate::kind::{AgentKind, HomeFolder, HookContext, HooksFile, SessionFiles, SettingsFiles};
 use crate::tools::ToolNames;
 use crate::transcript::Transcript;
 
@@ -32,6 +32,7 @@ pub static CLAUDE: AgentKind = AgentKind {
     tools: TOOLS,
     decode: hook::decode,
     message: Some(system_message),
+    context: Some(HookContext { print: additional_context, before_tool: true }),
     transcript: Transcript {
         end: Some(transcript::end),
         subagent_path: Some(transcript::subagent_path),

@@ -53,9 +53,10 @@ export const Takeback = async ({ directory, worktree }) => {
 
   return {
     event: quietly(({ event }) => onEvent(event)),
-    "chat.message": quietly((input, output) =>
-      send("chat.message", input.sessionID, { input, output }),
-    ),
+    "chat.message": quietly(async (input, output) => {
+      const text = await send("chat.message", input.sessionID, { input, output });
+      if (text) output.parts.push(part(text, output.message));
+    }),
     "tool.execute.before": quietly((input, output) =>
       send("tool.execute.before", input.sessionID, { input, output }),
     ),
@@ -69,3 +70,9 @@ export const Takeback = async ({ directory, worktree }) => {
     }),
   };
 };
+
+/** A part of a message that the model reads and the person does not see. */
+function part(text, { id, sessionID }) {
+  const random = crypto.randomUUID().replaceAll("-", "").slice(0, 26);
+  return { id: `prt_${random}`, messageID: id, sessionID, type: "text", text, synthetic: true };
+}

@@ -10,6 +10,8 @@ export default function (pi) {
   const server = new Server();
   /** The calls that were announced and have not ended; and when a person last answered a dialog about one. */
   const calls = new Map();
+  /** A text for the model that belongs to the message of the person that is being added. */
+  let note;
 
   const send = (event, { cwd, sessionManager }) => {
     const parent = sessionManager.getHeader()?.parentSession;
@@ -20,9 +22,17 @@ export default function (pi) {
 
   on("session_start", send);
   // Includes messages typed during a turn: they arrive when the model is about to read them.
-  on("message_start", ({ type, message }, context) => {
+  on("message_start", async ({ type, message }, context) => {
     const { role, content, timestamp } = message;
-    if (role === "user") return send({ type, message: { role, content: withoutImages(content), timestamp } }, context);
+    if (role !== "user") return;
+    note = await send({ type, message: { role, content: withoutImages(content), timestamp } }, context);
+  });
+  // pi waits for the handlers of a message's start before it ends.
+  pi.on("message_end", ({ message }) => {
+    if (!note || message.role !== "user") return;
+    const content = withText(message.content, note);
+    note = undefined;
+    return { message: { ...message, content } };
   });
   on("tool_call", (event, context) => {
     calls.set(event.toolCallId, undefined);
@@ -49,6 +59,11 @@ export default function (pi) {
     await send(event, context);
     await server.close();
   });
+}
+
+function withText(content, text) {
+  const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return [...parts, { type: "text", text }];
 }
 
 function withoutImages(content) {

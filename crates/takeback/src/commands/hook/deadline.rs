@@ -17,11 +17,12 @@ use takeback_agents::{HookEvent, HookEventKind, HookSource, ends_nothing, introd
 use takeback_core::record::RecordError;
 use takeback_core::retention::{is_due, is_over_size_limit};
 use takeback_core::{
-    self as core, Admission, AgentEvent, Inbox, InboxEvent, QueuedEvent, Workspace, learn_ids,
-    record, record_or_queue, record_queued,
+    self as core, Admission, AgentEvent, Inbox, InboxEvent, QueuedEvent, Workspace, last_prompt,
+    learn_ids, notice, record, record_or_queue, record_queued,
 };
-use takeback_store::{PointQuery, SessionId, StoreError, Timestamp};
+use takeback_store::{PointQuery, Seq, SessionId, StoreError, Timestamp};
 
+use super::error_chain;
 use super::failure::Failure;
 use crate::commands::cleanup::enforce_point_cap_in_background;
 use crate::commands::unreadable;
@@ -45,8 +46,11 @@ pub(super) struct Task {
     /// The session is a fork of a session that is not known yet.
     pub(super) is_orphan: bool,
     pub(super) watchlist: Option<Arc<Watchlist>>,
+    /// Whether the agent's model is told what was taken back.
+    pub(super) tells: bool,
 }
 
+#[derive(Default)]
 pub(super) struct TaskOutcome {
     pub(super) learnt: Option<String>,
     /// The session's parent is known now.
@@ -55,6 +59,8 @@ pub(super) struct TaskOutcome {
     pub(super) lacking: Option<String>,
     /// The history that the workspace has lost.
     pub(super) gone: Option<LostHistory>,
+    /// A line for the agent's model to read.
+    pub(super) context: Option<String>,
 }
 
 /// Messages of the recording thread, in order.
@@ -69,6 +75,7 @@ struct EventOutcome {
     lacking: Option<String>,
     has_parent: bool,
     gone: Option<LostHistory>,
+    context: Option<String>,
 }
 
 struct Recording {
@@ -101,10 +108,10 @@ pub(super) fn record_within(until: Instant, task: Task) -> Result<TaskOutcome, F
             run();
         }
     }
-    let EventOutcome { lacking, has_parent, gone } = match receiver.recv_timeout(left()) {
+    let EventOutcome { lacking, has_parent, gone, context } = match receiver.recv_timeout(left()) {
         Ok(Ok(RecorderMessage::EventOutcome(recorded))) => recorded,
         Ok(Ok(RecorderMessage::Learnt(learnt))) => {
-            return Ok(TaskOutcome { learnt, has_parent: false, lacking: None, gone: None });
+            return Ok(TaskOutcome { learnt, ..TaskOutcome::default() });
         }
         Ok(Err(why)) => return Err(why),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
@@ -115,7 +122,7 @@ pub(super) fn record_within(until: Instant, task: Task) -> Result<TaskOutcome, F
             Inbox::of(&store_dir).push(event).map_err(RecordError::from)?;
             let lacking =
                 Some("the deadline passed before it was recorded; it is in the inbox".into());
-            return Ok(TaskOutcome { learnt: known, has_parent: false, lacking, gone: None });
+            return Ok(TaskOutcome { learnt: known, lacking, ..TaskOutcome::default() });
         }
     };
     // What is learned too late is learned with the next event.
@@ -123,7 +130,7 @@ pub(super) fn record_within(until: Instant, task: Task) -> Result<TaskOutcome, F
         Ok(Ok(RecorderMessage::Learnt(learnt))) => learnt,
         _ => known,
     };
-    Ok(TaskOutcome { learnt, has_parent, lacking, gone })
+    Ok(TaskOutcome { learnt, has_parent, lacking, gone, context })
 }
 
 impl Task {
@@ -164,6 +171,7 @@ impl Task {
         let has_parent = self.is_orphan && self.adopt(workspace)?;
         let from_files = place.settings.background_scan_files();
         let gone = place.gone.clone();
+        let told = self.told_until(workspace);
         let lacking = match self.record_event(workspace, from_files)? {
             None => None,
             Some(Admission::Recorded(recorded)) => {
@@ -171,11 +179,13 @@ impl Task {
             }
             Some(Admission::Queued(queued)) => {
                 let lacking = self.record_in_background(workspace, queued)?;
-                let lacking = place.missed.clone().or(lacking);
-                let recorded = EventOutcome { lacking, has_parent, gone };
+                let (context, unread) = self.context(workspace, told);
+                let lacking = place.missed.clone().or(lacking).or(unread);
+                let recorded = EventOutcome { lacking, has_parent, gone, context };
                 return Ok(Recording { place: None, recorded });
             }
         };
+        let (context, unread) = self.context(workspace, told);
         self.finish_scan_in_background();
         let policy = place.settings.retention();
         if self.hook_event.kind == HookEventKind::SessionStart
@@ -187,8 +197,39 @@ impl Task {
         if let AgentEvent::Prompt { session, .. } = &self.event {
             enforce_point_cap_in_background(&place, session);
         }
-        let lacking = place.missed.clone().or(lacking);
-        Ok(Recording { place: Some(place), recorded: EventOutcome { lacking, has_parent, gone } })
+        let lacking = place.missed.clone().or(lacking).or(unread);
+        let recorded = EventOutcome { lacking, has_parent, gone, context };
+        Ok(Recording { place: Some(place), recorded })
+    }
+
+    /// Until where the session was told what was taken back: its last prompt, before this one is recorded.
+    fn told_until(&self, workspace: &Workspace) -> Result<Option<Seq>, StoreError> {
+        match &self.event {
+            AgentEvent::Prompt { session, .. } if self.tells => {
+                last_prompt(&*workspace.store, session)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// What the agent's model should know, and why that could not be read.
+    fn context(
+        &self,
+        workspace: &Workspace,
+        told: Result<Option<Seq>, StoreError>,
+    ) -> (Option<String>, Option<String>) {
+        let session = self.event.session();
+        let read = told.and_then(|told| match told {
+            Some(told) => notice(&*workspace.store, session, told),
+            None => Ok(None),
+        });
+        match read {
+            Ok(context) => (context, None),
+            Err(error) => {
+                let why = error_chain(&error);
+                (None, Some(format!("what was taken back cannot be read: {why}")))
+            }
+        }
     }
 
     /// `None`: the event adds nothing to the log.

@@ -86,8 +86,7 @@ pub(super) fn hook(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
         recorder: Recorder::Hook,
         watchlist: client.watchlist(),
     };
-    result(&match record_hook(client.home(), &input).recorded {
-        Ok(()) => HookAnswer { ok: true, error: None },
-        Err(why) => HookAnswer { ok: false, error: Some(why) },
-    })
+    let outcome = record_hook(client.home(), &input);
+    let error = outcome.recorded.err();
+    result(&HookAnswer { ok: error.is_none(), error, context: outcome.context })
 }

@@ -105,7 +105,10 @@ fn replacing(path: &str, line: &str, with: &str) -> String {
     format!("*** Begin Patch\n*** Update File: {path}\n@@\n-{line}\n+{with}\n*** End Patch\n")
 }
 
-scenarios! { CODEX => a_session_is_taken_back_and_yours_stays }
+scenarios! { CODEX =>
+    a_session_is_taken_back_and_yours_stays,
+    the_model_is_told_what_was_taken_back,
+}
 
 mod older_model {
     scenarios! { super::OLDER_MODEL => a_session_is_taken_back_and_yours_stays }

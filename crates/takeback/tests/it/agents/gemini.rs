@@ -63,6 +63,7 @@ fn program(setup: &AgentSetup) -> Command {
 
 scenarios! { GEMINI =>
     a_session_is_taken_back_and_yours_stays,
+    the_model_is_told_what_was_taken_back,
     a_refused_command_wrote_nothing(Duration::ZERO),
     a_deleted_store_is_shown,
     a_refused_edit_wrote_nothing,

@@ -87,6 +87,7 @@ fn words(prompt: &str) -> [String; 4] {
 
 scenarios! { OPENCODE =>
     a_session_is_taken_back_and_yours_stays,
+    the_model_is_told_what_was_taken_back,
     while_a_command_waits_the_changes_are_yours,
     a_refused_command_wrote_nothing(Duration::ZERO),
     a_refused_edit_wrote_nothing,

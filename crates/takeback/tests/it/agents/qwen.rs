@@ -59,6 +59,7 @@ fn program(setup: &AgentSetup) -> Command {
 
 scenarios! { QWEN =>
     a_session_is_taken_back_and_yours_stays,
+    the_model_is_told_what_was_taken_back,
     a_stopped_command_is_taken_back,
     while_a_command_waits_the_changes_are_yours,
 }

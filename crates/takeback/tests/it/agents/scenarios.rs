@@ -407,3 +407,22 @@ pub(super) fn authors(shown: &Value, session: &str) -> BTreeSet<(String, String)
 pub(super) fn owned(expected: &[(&str, &str)]) -> BTreeSet<(String, String)> {
     expected.iter().map(|(path, author)| ((*path).to_owned(), (*author).to_owned())).collect()
 }
+
+/// With the prompt after a rewind the model reads what was taken back, and only then.
+pub(super) fn the_model_is_told_what_was_taken_back(driver: &'static AgentDriver) {
+    let Some(setup) = AgentSetup::new(driver, FILES) else { return };
+    // The line quotes the ends of the prompt: the beginning of the script must not be among them.
+    let text = "Make a file of your own and say when it is done";
+    setup.prompt(Conversation::New, text, &[setup.write("agents.txt", "the agent's\n")]);
+    setup.user.write("mine.txt", "mine, and more\n");
+    setup.user.succeeds(&["rewind", "@", "-y"]);
+    let before = setup.model.asked().len();
+    setup.prompt(Conversation::Continued, "Go on", &[]);
+    let asked: Vec<String> =
+        setup.model.asked()[before..].iter().map(ToString::to_string).collect();
+    let line = "Takeback: your changes to agents.txt (prompt ";
+    assert!(asked.iter().any(|body| body.contains(line)), "{asked:?}");
+    setup.prompt(Conversation::Continued, "And on", &[]);
+    let last = setup.model.asked().pop().expect("the model was asked").to_string();
+    assert_eq!(last.matches(line).count(), 1, "it is told once: {last}");
+}
