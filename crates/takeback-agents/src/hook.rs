@@ -19,13 +19,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use takeback_core::Outcome;
-use takeback_store::Timestamp;
+use takeback_core::{Outcome, Tools};
+use takeback_store::{SessionId, Timestamp};
 
+use self::events::subagent_session;
 pub use self::events::{HookSource, to_agent_event};
 pub use self::formatters::has_other_post_edit_hook;
 pub(crate) use self::hash::call_id;
 pub(crate) use self::moment::{millis, moment, moment_of};
+use self::paths::paths_in;
 pub use self::paths::{call_targets, paths_of_patch};
 pub use self::session::{ends_nothing, introduce_session};
 use self::surrogates::without_lone_surrogates;
@@ -97,6 +99,14 @@ pub enum HookEventKind {
     SessionEnd,
     /// It does not concern files. It still shows that the hook runs.
     Irrelevant,
+}
+
+impl HookEvent {
+    /// The session, or the subagent's part of it, that it is about.
+    #[must_use]
+    pub fn acting_session(&self) -> SessionId {
+        subagent_session(self).unwrap_or_else(|| SessionId(self.session.clone()))
+    }
 }
 
 impl HookEventKind {
@@ -217,6 +227,20 @@ impl AgentKind {
             }
         }
         (!output.is_empty()).then(|| Value::Object(output).to_string())
+    }
+
+    /// The files that a call names which has ended well and only reads. Decodes the payload: for those who
+    /// need to know, because [`AgentKind::parse`] calls such an event irrelevant.
+    #[must_use]
+    pub fn files_read(&self, tools: &Tools, payload: &[u8], event: Option<&str>) -> Vec<PathBuf> {
+        let Ok(HookEvent { kind: HookEventKind::AfterTool(call, end), .. }) =
+            (self.decode)(payload, event)
+        else {
+            return Vec::new();
+        };
+        let reads =
+            self.tools.read_only.contains(&&*call.tool) || tools.read_only.contains(&call.tool);
+        if reads && end.outcome == Outcome::Done { paths_in(&call.input) } else { Vec::new() }
     }
 
     /// Parses what the agent sent its hook on standard input. `event`: what the command line says

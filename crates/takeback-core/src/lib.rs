@@ -43,6 +43,7 @@ pub mod lock;
 mod marks;
 pub mod middleware;
 mod notice;
+mod overwrite;
 mod platform;
 mod point_name;
 pub mod process;
@@ -69,6 +70,7 @@ pub use event::{AgentEvent, CallReport, CallTargets, Outcome, Tools};
 pub use inbox::{BackgroundScan, Inbox, InboxEvent, QueuedEvent, ScanProgress};
 pub use learn_ids::learn_ids;
 pub use notice::{last_prompt, notice};
+pub use overwrite::overwrite_warning;
 pub use record::{
     Admission, RecordOutcome, bytes_left_to_read, checkpoint, finish_scan, look_around,
     look_around_if_changed, look_for_missed, record, record_late_events, record_or_queue,

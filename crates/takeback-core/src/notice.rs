@@ -8,6 +8,8 @@
 
 mod text;
 
+pub(crate) use self::text::list;
+
 use std::collections::{BTreeSet, HashSet};
 
 use takeback_store::{
@@ -57,7 +59,7 @@ pub fn notice(
 }
 
 /// Whether a session or one of its subagents made the change.
-fn is_by(change: &Change, session: &SessionId) -> bool {
+pub(crate) fn is_by(change: &Change, session: &SessionId) -> bool {
     match &change.author {
         Author::Agent { session: by, .. } => by == session || by.part_of(session).is_some(),
         _ => false,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use takeback_store::{Timestamp, disk};
+use takeback_store::{SessionId, Timestamp, disk};
 
 /// A session of an agent, as its hooks saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,10 +38,23 @@ pub(crate) struct Heartbeat {
     /// The problems that the user was notified of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) told: Vec<String>,
+    /// The files that it was last seen to read, newest last. Kept only with `warnOnOverwrite`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) reads: Vec<FileRead>,
     /// The last time a store was too new for the Takeback that ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) refusal: Option<Refusal>,
     pub(crate) version: String,
+}
+
+/// A file that an agent has read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FileRead {
+    pub(crate) path: PathBuf,
+    /// Who read it: the session, or a subagent of it.
+    pub(crate) session: SessionId,
+    pub(crate) at: Timestamp,
 }
 
 /// A Takeback that was too old for a store and recorded nothing in it.
@@ -81,6 +94,8 @@ pub(crate) struct Problem {
 const FOLDER: &str = "hooks";
 /// Traces kept per agent.
 const MOST: usize = 200;
+/// Files that a session read, in its trace.
+const MOST_READS: usize = 100;
 
 /// Older problems are not reported.
 pub(crate) const LATELY_MS: i64 = 7 * 24 * 60 * 60 * 1000;
@@ -104,6 +119,8 @@ pub(crate) struct Beat {
     pub(crate) is_orphan: Option<bool>,
     /// The problem that the user was notified of.
     pub(crate) notice: Option<&'static str>,
+    /// The files that it read.
+    pub(crate) reads: Vec<FileRead>,
     /// The store, if it is too new.
     pub(crate) refused_by: Option<PathBuf>,
 }
@@ -133,6 +150,7 @@ impl Heartbeat {
             transcript: None,
             is_orphan: false,
             told: Vec::new(),
+            reads: Vec::new(),
             refusal: None,
             version: String::new(),
         }
@@ -159,6 +177,11 @@ impl Heartbeat {
         {
             self.told.push(cause.to_owned());
         }
+        for read in &beat.reads {
+            self.reads.retain(|known| known.path != read.path || known.session != read.session);
+            self.reads.push(read.clone());
+        }
+        self.reads.drain(..self.reads.len().saturating_sub(MOST_READS));
         if let Some(store) = &beat.refused_by {
             self.refusal = Some(Refusal::of_this_program(store, now));
         }

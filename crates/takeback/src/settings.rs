@@ -183,6 +183,11 @@ impl Settings {
         self.setting(table::TELL_AGENT).value == Value::Flag(true)
     }
 
+    /// Whether an agent's model is warned before it overwrites what others changed.
+    pub(crate) fn warns_on_overwrite(&self) -> bool {
+        self.setting(table::WARN_ON_OVERWRITE).value == Value::Flag(true)
+    }
+
     /// Whether a settings file turns recording on.
     pub(crate) fn is_enabled_by_a_file(&self) -> bool {
         self.is_enabled() && matches!(self.setting(table::ENABLED).origin, Origin::File(_))

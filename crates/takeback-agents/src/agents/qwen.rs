@@ -33,7 +33,7 @@ pub static QWEN: AgentKind = AgentKind {
     post_tool_events: &["PostToolUse", "PostToolBatch"],
     tools: TOOLS,
     decode: hook::decode,
-    context: Some(HookContext { print: additional_context, before_tool: true }),
+    context: Some(HookContext { print: additional_context, before_tool: false }),
     sessions: SessionFiles {
         folder: HOME,
         patterns: &[&["projects", "*", "chats", "*.jsonl"]],

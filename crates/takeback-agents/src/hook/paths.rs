@@ -47,7 +47,7 @@ fn from(cwd: Option<&Path>, path: PathBuf) -> PathBuf {
     }
 }
 
-fn paths_in(input: &Value) -> Vec<PathBuf> {
+pub(super) fn paths_in(input: &Value) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         KEYS.iter().filter_map(|key| input.get(key)?.as_str()).map(PathBuf::from).collect();
     for list in LISTS.iter().filter_map(|key| input.get(key)?.as_array()) {

@@ -54,7 +54,7 @@ impl Notice {
 }
 
 /// The first files by name, and how many more there are.
-fn list(paths: &BTreeSet<WorkPath>, most: usize) -> String {
+pub(crate) fn list(paths: &BTreeSet<WorkPath>, most: usize) -> String {
     let named: Vec<String> = paths.iter().take(most).map(quoted_name).collect();
     let files = |n: usize| if n == 1 { "file" } else { "files" };
     match paths.len() - named.len() {

@@ -26,6 +26,7 @@ mod fork;
 mod ignored_files;
 mod inbox;
 mod index;
+mod overwrite;
 mod own_rules;
 mod notice;
 mod point_names;

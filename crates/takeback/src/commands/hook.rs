@@ -5,6 +5,7 @@
 //! file and to the session's heartbeat, where `doctor` finds them. If nothing at all can be recorded, the
 //! agent also shows a notice, once per session.
 
+mod context;
 mod failure;
 mod permission;
 mod location;
@@ -25,6 +26,7 @@ use takeback_agents::{
 use takeback_core::{AgentEvent, CallTargets, Inbox, Outcome, process};
 use takeback_store::Timestamp;
 
+use self::context::Telling;
 use self::deadline::{Task, record_within};
 pub(super) use self::deadline::{background_command, describe_gap};
 use self::failure::{Failure, Notice};
@@ -33,7 +35,7 @@ use self::location::{root_of_path, roots_of};
 pub(super) use self::permission::watch_command;
 use super::state::save::SESSION_VARIABLE;
 use crate::args::{HookArgs, Options};
-use crate::heartbeat::{Beat, Heartbeat, NOT_UNDERSTOOD, leave};
+use crate::heartbeat::{Beat, FileRead, Heartbeat, NOT_UNDERSTOOD, leave};
 use crate::installed_agents;
 use crate::log_file::{Level, LogFile};
 use crate::place::{self, environment};
@@ -325,6 +327,7 @@ fn record_event(
     known: Option<&Heartbeat>,
     beat: &mut Beat,
 ) -> Result<RecordingOutcome, Failure> {
+    let known_reads = known.map_or(&[][..], |known| &known.reads);
     let (known, learnt, is_orphan) = known
         .map(|known| (known.roots.clone(), known.learnt.clone(), known.is_orphan))
         .unwrap_or_default();
@@ -340,7 +343,10 @@ fn record_event(
         let event = to_agent_event(&settings.tools(), source, hook_event)
             .filter(|_| settings.is_enabled())
             .and_then(|event| restrict_to_root(root, &roots, event, edited.as_deref()));
-        let Some(mut event) = event else { continue };
+        let Some(mut event) = event else {
+            beat.reads = files_read(&settings, input, hook_event, time);
+            continue;
+        };
         if let Some(start) = call_start {
             start.add_to(&mut event, time);
         }
@@ -370,7 +376,7 @@ fn record_event(
             learnt,
             is_orphan,
             watchlist,
-            tells: settings.tells_agent() && input.agent.context.is_some(),
+            telling: telling(&settings, input, known_reads),
         };
         let done = record_within(until, task)
             .map_err(|failure| Failure { missed: Some((store, session)), ..failure })?;
@@ -385,6 +391,32 @@ fn record_event(
         in_log.notice = in_log.notice.or(done.gone.as_ref().map(Notice::of_loss));
     }
     Ok(in_log)
+}
+
+/// What the agent's model may be told, with these settings. `reads`: of its session.
+fn telling(settings: &Settings, input: &HookInput<'_>, reads: &[FileRead]) -> Telling {
+    let Some(context) = input.agent.context else { return Telling::default() };
+    let warns = context.before_tool && settings.warns_on_overwrite();
+    Telling { taken_back: settings.tells_agent(), overwrites: warns.then(|| reads.to_vec()) }
+}
+
+/// The files that a call has read, if that is of use.
+fn files_read(
+    settings: &Settings,
+    input: &HookInput<'_>,
+    hook_event: &HookEvent,
+    time: Timestamp,
+) -> Vec<FileRead> {
+    if telling(settings, input, &[]).overwrites.is_none() {
+        return Vec::new();
+    }
+    let session = hook_event.acting_session();
+    let paths = input.agent.files_read(&settings.tools(), input.payload, input.event);
+    let paths = paths.into_iter().map(|path| match &hook_event.cwd {
+        Some(cwd) => cwd.join(path),
+        None => path,
+    });
+    paths.map(|path| FileRead { path, session: session.clone(), at: time }).collect()
 }
 
 /// The part of an event that concerns one workspace: for an edit, only the files in it.

@@ -60,11 +60,12 @@ pub(crate) const REWIND_KEY: &str = "rewindKey";
 pub(crate) const ALLOW_AGENT_REWIND: &str = "allowAgentRewind";
 pub(crate) const DURABILITY: &str = "durability";
 pub(crate) const TELL_AGENT: &str = "tellAgent";
+pub(crate) const WARN_ON_OVERWRITE: &str = "warnOnOverwrite";
 
 pub(crate) const MAX_STORE: &str = "maxStoreBytes";
 pub(crate) const MAX_HOME: &str = "maxHomeBytes";
 
-pub(crate) const KEYS: [Key; 22] = [
+pub(crate) const KEYS: [Key; 23] = [
     Key {
         name: ENABLED,
         default: || Value::Flag(true),
@@ -194,6 +195,12 @@ pub(crate) const KEYS: [Key; 22] = [
         default: || Value::Flag(true),
         project: Project::Nothing,
         meaning: "tell the agent with its next prompt which of its changes were taken back",
+    },
+    Key {
+        name: WARN_ON_OVERWRITE,
+        default: || Value::Flag(false),
+        project: Project::Raise,
+        meaning: "warn the agent before it edits a file that others changed since it last knew it",
     },
     Key {
         name: DURABILITY,

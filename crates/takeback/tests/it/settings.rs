@@ -42,6 +42,7 @@ fn every_setting_is_listed_with_its_origin() {
     rewindKey                esc                                                           default
     allowAgentRewind         false                                                         default
     tellAgent                true                                                          default
+    warnOnOverwrite          false                                                         default
     durability               full                                                          default
     ");
     assert!(!user.home().join(".takeback").exists(), "looking makes no store");

@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::hook::Session;
+use crate::hook::{Session, write_tool};
 use crate::user::{QUIET, User};
 
 /// A session of Claude Code that wrote `a.txt`, and was rewound.
@@ -50,4 +50,42 @@ fn a_project_cannot_turn_it_off() {
     let user = User::with(&[(".takeback/settings.json", r#"{"tellAgent": false}"#)]);
     let mut session = rewound(&user, "a.txt");
     assert!(session.submit("go on").out.contains("were taken back"));
+}
+
+/// What the hook before an edit of `a.txt` prints.
+fn before_edit(user: &User, session: &Session<'_>, call: &str) -> String {
+    session.run("PreToolUse", &write_tool(user, call, "a.txt", "again\n")).out
+}
+
+fn written<'u>(user: &'u User) -> Session<'u> {
+    let mut session = Session::of(user, "s");
+    session.prompt("one");
+    session.write("c1", "a.txt", "the agent's\n");
+    session.stop();
+    user.write("a.txt", "mine\n");
+    session
+}
+
+#[test]
+fn an_edit_over_your_change_is_warned_of_if_you_ask_for_it() {
+    let user = User::new();
+    user.set(r#"{"warnOnOverwrite": true}"#);
+    let session = written(&user);
+    insta::assert_snapshot!(before_edit(&user, &session, "c2"), @r#"{"hookSpecificOutput":{"additionalContext":"Takeback: a.txt was changed by the user since you last changed or read it. Read it again before you overwrite it.","hookEventName":"PreToolUse"}}"#);
+    // After it has read the file there is nothing to warn of.
+    let input = json!({"file_path": user.work().join("a.txt")});
+    session.around("r1", "Read", &input, || ());
+    assert_eq!(before_edit(&user, &session, "c3"), "");
+}
+
+#[test]
+fn nothing_is_warned_of_by_default() {
+    let user = User::new();
+    let session = written(&user);
+    assert_eq!(before_edit(&user, &session, "c2"), "");
+    let input = json!({"file_path": user.work().join("a.txt")});
+    session.around("r1", "Read", &input, || ());
+    let beats = user.home().join(".takeback/hooks/claude");
+    let beat = std::fs::read_dir(beats).unwrap().next().unwrap().unwrap().path();
+    assert!(!std::fs::read_to_string(beat).unwrap().contains("reads"));
 }

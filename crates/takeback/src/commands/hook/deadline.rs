@@ -17,12 +17,12 @@ use takeback_agents::{HookEvent, HookEventKind, HookSource, ends_nothing, introd
 use takeback_core::record::RecordError;
 use takeback_core::retention::{is_due, is_over_size_limit};
 use takeback_core::{
-    self as core, Admission, AgentEvent, Inbox, InboxEvent, QueuedEvent, Workspace, last_prompt,
-    learn_ids, notice, record, record_or_queue, record_queued,
+    self as core, Admission, AgentEvent, Inbox, InboxEvent, QueuedEvent, Workspace, learn_ids,
+    record, record_or_queue, record_queued,
 };
-use takeback_store::{PointQuery, Seq, SessionId, StoreError, Timestamp};
+use takeback_store::{PointQuery, SessionId, StoreError, Timestamp};
 
-use super::error_chain;
+use super::context::Telling;
 use super::failure::Failure;
 use crate::commands::cleanup::enforce_point_cap_in_background;
 use crate::commands::unreadable;
@@ -46,8 +46,7 @@ pub(super) struct Task {
     /// The session is a fork of a session that is not known yet.
     pub(super) is_orphan: bool,
     pub(super) watchlist: Option<Arc<Watchlist>>,
-    /// Whether the agent's model is told what was taken back.
-    pub(super) tells: bool,
+    pub(super) telling: Telling,
 }
 
 #[derive(Default)]
@@ -200,36 +199,6 @@ impl Task {
         let lacking = place.missed.clone().or(lacking).or(unread);
         let recorded = EventOutcome { lacking, has_parent, gone, context };
         Ok(Recording { place: Some(place), recorded })
-    }
-
-    /// Until where the session was told what was taken back: its last prompt, before this one is recorded.
-    fn told_until(&self, workspace: &Workspace) -> Result<Option<Seq>, StoreError> {
-        match &self.event {
-            AgentEvent::Prompt { session, .. } if self.tells => {
-                last_prompt(&*workspace.store, session)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// What the agent's model should know, and why that could not be read.
-    fn context(
-        &self,
-        workspace: &Workspace,
-        told: Result<Option<Seq>, StoreError>,
-    ) -> (Option<String>, Option<String>) {
-        let session = self.event.session();
-        let read = told.and_then(|told| match told {
-            Some(told) => notice(&*workspace.store, session, told),
-            None => Ok(None),
-        });
-        match read {
-            Ok(context) => (context, None),
-            Err(error) => {
-                let why = error_chain(&error);
-                (None, Some(format!("what was taken back cannot be read: {why}")))
-            }
-        }
     }
 
     /// `None`: the event adds nothing to the log.

@@ -108,6 +108,7 @@ fn replacing(path: &str, line: &str, with: &str) -> String {
 scenarios! { CODEX =>
     a_session_is_taken_back_and_yours_stays,
     the_model_is_told_what_was_taken_back,
+    the_model_is_warned_before_it_overwrites,
 }
 
 mod older_model {

@@ -68,6 +68,7 @@ fn program(setup: &AgentSetup) -> Command {
 scenarios! { COPILOT =>
     a_session_is_taken_back_and_yours_stays,
     the_model_is_told_what_was_taken_back,
+    the_model_is_warned_before_it_overwrites,
     a_refused_command_wrote_nothing(Duration::ZERO),
     a_refused_edit_wrote_nothing,
     a_stopped_command_is_taken_back,

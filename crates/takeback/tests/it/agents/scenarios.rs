@@ -426,3 +426,17 @@ pub(super) fn the_model_is_told_what_was_taken_back(driver: &'static AgentDriver
     let last = setup.model.asked().pop().expect("the model was asked").to_string();
     assert_eq!(last.matches(line).count(), 1, "it is told once: {last}");
 }
+
+/// With `warnOnOverwrite` the model reads who changed the file that it is about to edit.
+pub(super) fn the_model_is_warned_before_it_overwrites(driver: &'static AgentDriver) {
+    let Some(setup) = AgentSetup::new(driver, FILES) else { return };
+    setup.user.set(r#"{"hookDeadlineMs": 60000, "scanBudgetMs": 60000, "warnOnOverwrite": true}"#);
+    let replaces = |line, with| setup.replace("named.txt", line, with);
+    setup.prompt(Conversation::New, "Change it", &[replaces("two", "the agent's")]);
+    setup.user.write("named.txt", "1\nthe agent's\n3\n4\n5\nmine\n");
+    setup.prompt(Conversation::Continued, "Change it again", &[replaces("3", "three")]);
+    let line = "Takeback: named.txt was changed by the user since you last changed or read it.";
+    let asked: Vec<String> = setup.model.asked().iter().map(ToString::to_string).collect();
+    assert!(asked.iter().any(|body| body.contains(line)), "{asked:?}");
+    assert_eq!(setup.user.read("named.txt"), "1\nthe agent's\nthree\n4\n5\nmine\n");
+}
