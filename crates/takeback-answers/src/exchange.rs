@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FilePath, Id};
+use crate::{FilePath, Id, Note};
 
 /// `export`; on standard error if the file is `-`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,27 @@ pub struct ExportAnswer {
     pub damaged: Vec<FilePath>,
     /// Checkpoints of agents, which a bundle does not include; `null` if they cannot be read.
     pub states_left_out: Option<u64>,
+}
+
+/// `export --patch` and `export --git`; on standard error if the file is `-`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SeriesExportAnswer {
+    /// The file with the patches; `null` with `--git`.
+    pub file: Option<String>,
+    /// The new branch; `null` with `--patch`.
+    pub branch: Option<String>,
+    /// How many patches or commits there are.
+    pub commits: usize,
+    /// The last commit of the branch.
+    pub tip: Option<String>,
+    /// The commit that the branch begins at; `null`: its first commit has no parent.
+    pub parent: Option<String>,
+    /// How many paths were left out.
+    pub left_out: usize,
+    /// Paths that are not in a commit as they were.
+    pub not_captured: Vec<Note>,
 }
 
 /// `import`.

@@ -43,7 +43,9 @@ pub use self::agent::{
 pub use self::attribution::{
     CommitNote, NoteOutcome, NotesShowAnswer, NotesWriteAnswer, TraceExportAnswer,
 };
-pub use self::exchange::{ExportAnswer, ImportAnswer, ImportSkips, ImportedPoint, ImportedSession};
+pub use self::exchange::{
+    ExportAnswer, ImportAnswer, ImportSkips, ImportedPoint, ImportedSession, SeriesExportAnswer,
+};
 pub use self::file::{
     Author, Change, Correction, Entry, Evidence, FileDiff, FilePath, FirstSighting,
     NotCapturedReason, Note, PathEvidence, Problem, Unreadable, UnreadableKind,

@@ -12,7 +12,7 @@ use crate::{
     ForgetAnswer, ForkAnswer, HistoryAnswer, HookAnswer, ImportAnswer, InitAnswer, LogAnswer,
     NotesShowAnswer, NotesWriteAnswer, OpenConflict, Point, PointCreated, PreviewAnswer,
     PurgeAnswer, Receipt, RecordAnswer, RecoverAnswer, RecoverPreview, RelocateAnswer,
-    ResumeAnswer, RunAnswer, SaveAnswer, ServeAnswer, ServerInfo, ServerStatus,
+    ResumeAnswer, RunAnswer, SaveAnswer, SeriesExportAnswer, ServeAnswer, ServerInfo, ServerStatus,
     SessionDeletePreview, SessionsAnswer, Setting, ShowAnswer, StateDeleteAnswer, StateDiffAnswer,
     StateExport, StateExportAnswer, StateForkAnswer, StateListAnswer, StatsAnswer, StatusAnswer,
     StatusLineAnswer, SubscribeAnswer, TraceExportAnswer, VerifyAnswer, WhyAnswer, WithdrawAnswer,
@@ -50,7 +50,7 @@ const COMMANDS: &[Entry] = entries! {
     "doctor": DoctorAnswer;
     "du": DuAnswer;
     "error": ErrorAnswer;
-    "export": ExportAnswer | TraceExportAnswer;
+    "export": ExportAnswer | SeriesExportAnswer | TraceExportAnswer;
     "forget": ForgetAnswer;
     "fork": ForkAnswer;
     "history": HistoryAnswer;

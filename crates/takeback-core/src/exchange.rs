@@ -10,9 +10,11 @@ mod bundle;
 mod check;
 mod export;
 mod file;
+mod git_export;
 mod import;
 pub(crate) mod imported;
 mod export_filter;
+mod series;
 mod states;
 mod agent_history;
 
@@ -23,8 +25,10 @@ pub use bundle::{BundleError, BundleFile, BundleLimits, OutsidePolicy};
 pub(crate) use export::left_out as paths_left_out;
 pub use export::{ExportError, ExportOptions, ExportReport, IgnoredPaths, Selection, export};
 pub use file::{FileError, Overwrite, write_file};
+pub use git_export::{CommitNames, SeriesError, SeriesReport, export_branch, export_patches};
 pub use import::{
     ImportError, ImportMode, ImportReport, ImportedPoint, ImportedSession, import, would_import,
 };
 pub use imported::{is_detour, original_name, same_timeline};
+pub use series::SeriesOptions;
 pub use states::OmittedStates;

@@ -1,11 +1,12 @@
-//! The user's git repository. Only `write_notes` writes to it, when the user asks for that; nothing runs its
-//! hooks or filters, or contacts a remote.
+//! The user's git repository. Only `write_notes` and `commit_writer` write to it, when the user asks for
+//! that; nothing runs its hooks or filters, or contacts a remote.
 //!
 //! The checked out commit is read from the repository's files ([`git_state`]), because every point needs
 //! it. Everything else is asked of the `git` program, and only when a question needs it.
 
 mod commit_blame;
 mod commit_origin;
+mod commit_writer;
 mod commits;
 mod head;
 mod named_commits;
@@ -15,7 +16,7 @@ mod text_blame;
 mod versions;
 mod write_notes;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -27,6 +28,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 pub use self::commit_blame::CommitLine;
+pub(crate) use self::commit_writer::{CommitWriter, IndexEntry, NewBranch, NewCommit};
 pub(crate) use self::commits::ListedCommit;
 pub use self::head::{HeadMove, git_state};
 pub(crate) use self::named_commits::{NamedCommit, is_text};
@@ -186,6 +188,21 @@ impl Repository {
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
     {
+        self.run_in(settings, &[], args, input)
+    }
+
+    /// The same with these environment variables.
+    fn run_in<I, S>(
+        &self,
+        settings: &[String],
+        variables: &[(&str, OsString)],
+        args: I,
+        input: &[u8],
+    ) -> Result<Vec<u8>, GitError>
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
         let args: Vec<_> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
         let name = || args[0].to_string_lossy().into_owned();
         let mut command = Command::new("git");
@@ -204,6 +221,7 @@ impl Repository {
         for name in FOREIGN {
             command.env_remove(name);
         }
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if self.time_limit.is_some() {
             // What git starts holds its output open, so all of it is stopped together.

@@ -197,7 +197,10 @@ pub(crate) fn link_into(target: &[u8], from: &Path, to: &Path) -> Vec<u8> {
 }
 
 /// Every path inside the workspace that existed at a position.
-fn entries_at(store: &dyn Store, seq: Seq) -> Result<BTreeMap<WorkPath, Entry>, StoreError> {
+pub(crate) fn entries_at(
+    store: &dyn Store,
+    seq: Seq,
+) -> Result<BTreeMap<WorkPath, Entry>, StoreError> {
     let mut entries = all_entries_at(store, seq)?;
     entries.retain(|_, entry| *entry != Entry::Unknown);
     Ok(entries.into_iter().collect())

@@ -316,6 +316,12 @@ pub(crate) enum Command {
     /// With --agent-trace: who wrote which lines, as Agent Trace records, one JSON object per line. Each line
     /// of a file is in the record of the commit that added it; lines that are not committed are in a record
     /// without a revision.
+    ///
+    /// With --patch: one patch for each turn, with the prompt as its message and the agent as its author, and
+    /// one for what you or others changed until the next prompt. They apply to the files at the first point.
+    ///
+    /// With --git: the same as commits on a new branch, which begins at the commit that was checked out at the
+    /// first point. HEAD, the index, your files and other branches are not touched. Both need git.
     Export(ExportArgs),
     /// Import points from an exported file; your files are not touched
     Import(ImportArgs),

@@ -43,6 +43,7 @@ mod config;
 mod conversation;
 mod workspaces;
 mod export;
+mod export_series;
 mod export_trace;
 mod notes;
 mod state;
@@ -146,6 +147,12 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Relocate(relocate) => workspaces::relocate(options, &relocate, &mut screen)?,
         Command::Export(export) if export.agent_trace => {
             export_trace::export_trace(options, &export, &mut screen)?
+        }
+        Command::Export(export) if export.patch => {
+            export_series::export_patch_series(options, &export, &mut screen)?
+        }
+        Command::Export(export) if export.git => {
+            export_series::export_commits(options, &export, &mut screen)?
         }
         Command::Export(export) => export::export(options, &export, &mut screen)?,
         Command::Notes(command) => notes::notes(options, &command, &mut screen)?,

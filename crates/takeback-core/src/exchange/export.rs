@@ -223,7 +223,10 @@ fn without_lost(
     Ok(damaged.into_iter().collect())
 }
 
-fn selected(store: &dyn Store, selection: &Selection) -> Result<Vec<Point>, ExportError> {
+pub(super) fn selected(
+    store: &dyn Store,
+    selection: &Selection,
+) -> Result<Vec<Point>, ExportError> {
     let mut points = store.points()?;
     match selection {
         Selection::Everything => points.retain(|point| point.kind != PointKind::Safety),

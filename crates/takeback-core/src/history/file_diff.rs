@@ -69,7 +69,7 @@ impl<'a> Contents<'a> {
         Self { store, made: &[] }
     }
 
-    fn read(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
+    pub(crate) fn read(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
         let made = self.made.iter().find(|blob| blob.digest == *digest);
         match made.and_then(PackedBlob::unpack) {
             Some(contents) => Ok(contents),

@@ -249,6 +249,11 @@ const EXAMPLES: &[Examples] = &[
             ("takeback export shop.bundle", "All points"),
             ("takeback export shop.bundle works", "One point"),
             ("takeback export --agent-trace traces.jsonl", "Who wrote which lines"),
+            ("takeback export --patch turns.mbox", "One patch per turn, for `git am`"),
+            (
+                "takeback export --git review --session 4f1c",
+                "A session as commits on the branch review",
+            ),
         ],
     ),
     (

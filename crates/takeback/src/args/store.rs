@@ -141,15 +141,22 @@ pub(crate) struct RecoverArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportArgs {
-    /// The file to write; `-` is standard output
+    /// The file to write; `-` is standard output. With --git: the name of the new branch
     pub(crate) file: PathBuf,
     /// Only this point [default: all points, and the changes since]; with --agent-trace: the files as
-    /// they were at this point [default: as they are now]
+    /// they were at this point [default: as they are now]; with --patch and --git: only its turn
     pub(crate) point: Option<String>,
+    /// Write the turns as patches for `git am` instead
+    #[arg(long, conflicts_with_all = ["git", "agent_trace"])]
+    pub(crate) patch: bool,
+    /// Write the turns as commits on a new branch instead
+    #[arg(long, conflicts_with_all = ["agent_trace", "force"])]
+    pub(crate) git: bool,
     /// Write Agent Trace records instead: who wrote which lines
     #[arg(long)]
     pub(crate) agent_trace: bool,
-    /// Only the points of this session, and the changes until it ended; with --agent-trace: only its lines
+    /// Only the points of this session, and the changes until it ended; with --agent-trace: only its lines;
+    /// with --patch and --git: its turns, and what others changed between them
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
     /// Include ignored files and files outside the workspace

@@ -15,6 +15,7 @@ mod demo;
 mod disk_limits;
 mod doctor;
 mod errors;
+mod export_git;
 mod export_import;
 mod follow_up;
 mod fork;

@@ -58,6 +58,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("verify", &["verify"]),
     ("export", &["export", "../bundle"]),
     ("export", &["export", "--agent-trace", "../trace"]),
+    ("export", &["export", "--patch", "../patches"]),
     ("import", &["import", "../bundle", "--dry-run"]),
     ("import", &["import", "../bundle"]),
     ("show", &["show", "first-2"]),

@@ -1,7 +1,5 @@
 //! What a hook prints for an agent's model after changes of its were taken back.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
-
 use serde_json::{Value, json};
 
 use crate::hook::{Session, write_tool};

@@ -275,6 +275,8 @@ impl Worker {
                 let args = ExportArgs {
                     file: file.into(),
                     agent_trace: false,
+                    patch: false,
+                    git: false,
                     point: None,
                     session: None,
                     include_ignored: false,
