@@ -36,6 +36,24 @@ fn a_file_name_cannot_speak_to_the_model() {
 }
 
 #[test]
+fn a_server_answers_with_it() {
+    let user = User::new();
+    rewound(&user, "a.txt");
+    let payload = json!({
+        "hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "go on",
+        "cwd": user.work(), "prompt_id": "later",
+    });
+    let params = json!({"agent": "claude", "payload": payload});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "event:hook", "params": params});
+    let serve = user.patient_command(&["serve", "--stdio"]);
+    let answer: Value =
+        serde_json::from_str(&user.answer_of(serve, &format!("{call}\n")).out).unwrap();
+    let context = "Takeback: your changes to a.txt (prompt \"add retries\") were taken back. Do not redo \
+                   them unless asked.";
+    assert_eq!(answer["result"], json!({"ok": true, "context": context}));
+}
+
+#[test]
 fn the_setting_turns_it_off() {
     let user = User::new();
     user.set(r#"{"tellAgent": false}"#);
