@@ -36,6 +36,24 @@ fn a_file_name_cannot_speak_to_the_model() {
 }
 
 #[test]
+fn a_revert_and_a_restore_are_told_too() {
+    let user = User::with(&[("a.txt", "mine\n"), ("b.txt", "mine\n")]);
+    let mut session = Session::of(&user, "s");
+    session.prompt("one");
+    session.write("c1", "a.txt", "the agent's\n");
+    session.stop();
+    session.prompt("two");
+    session.write("c2", "b.txt", "the agent's\n");
+    session.stop();
+    user.succeeds(&["revert", "@~1", "-y"]);
+    let told = session.submit("three").out;
+    assert!(told.contains(r#"your changes to a.txt (prompt \"one\") were taken back"#), "{told}");
+    user.succeeds(&["restore", "b.txt", "--from", "@~2", "-y"]);
+    let told = session.submit("four").out;
+    assert!(told.contains(r#"your changes to b.txt (prompt \"two\") were taken back"#), "{told}");
+}
+
+#[test]
 fn a_server_answers_with_it() {
     let user = User::new();
     rewound(&user, "a.txt");
