@@ -459,7 +459,7 @@ fn a_part_of_a_fork_is_completed_and_other_files_are_not_overwritten() {
     // As a killed process leaves them: complete, begun, read-only.
     fs::write(at("a.txt"), "a\n").unwrap();
     fs::write(at("large"), "a part").unwrap();
-    fs::set_permissions(at("large"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(at("large"), fs::Permissions::from_mode(0o0)).unwrap();
     fs::create_dir(at("read only")).unwrap();
     fs::set_permissions(at("read only"), fs::Permissions::from_mode(0o555)).unwrap();
     symlink("a.txt", at("link")).unwrap();
