@@ -34,6 +34,7 @@ macro_rules! entries {
 
 /// Every command with `--json`, and `error`, which all of them may answer.
 const COMMANDS: &[Entry] = entries! {
+    "adopt": Receipt;
     "bisect": BisectAnswer;
     "blame": BlameAnswer;
     "cat": CatAnswer;

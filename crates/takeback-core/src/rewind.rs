@@ -220,6 +220,7 @@ fn look_and_plan(
     let sources = StoreSources(&*workspace.store);
     let mut plan = plan::plan(&inputs.histories, &inputs.disk, &options, &sources)?;
     plan.is_full_scan = inputs.is_full_scan;
+    plan.adopts = matches!(selection.kind, RewindKind::Adopt { .. });
     plan.corrections = inputs.corrections;
     safety_point::keep_uncovered(&mut plan, &inputs.uncovered, &inputs.disk);
     present::mark_links_elsewhere(workspace, &mut plan)?;

@@ -26,9 +26,9 @@ pub(crate) use agent::{
 };
 pub(crate) use notes::{NotesCommand, NotesShowArgs, NotesWriteArgs};
 pub(crate) use point::{
-    Ambiguous, ApplyArgs, BisectArgs, BlameArgs, CatArgs, CheckpointArgs, CompareArgs, Conflicts,
-    DiffArgs, ForkPointArgs, HistoryArgs, LabelArgs, LogArgs, PointArgs, RedoArgs, ResolveArgs,
-    RestoreArgs, RevertArgs, RewindArgs, ShowArgs, Side, StatsArgs, UndoArgs, WhyArgs,
+    AdoptArgs, Ambiguous, ApplyArgs, BisectArgs, BlameArgs, CatArgs, CheckpointArgs, CompareArgs,
+    Conflicts, DiffArgs, ForkPointArgs, HistoryArgs, LabelArgs, LogArgs, PointArgs, RedoArgs,
+    ResolveArgs, RestoreArgs, RevertArgs, RewindArgs, ShowArgs, Side, StatsArgs, UndoArgs, WhyArgs,
 };
 pub(crate) use state::{
     EffectArgs, ForkArgs, ListStateArgs, ResumeArgs, RollbackArgs, SaveArgs, StateArgs,
@@ -271,6 +271,8 @@ pub(crate) enum Command {
     ///
     /// Asks about each place in the terminal: keep yours, take it back, or edit both.
     Resolve(ResolveArgs),
+    /// Bring what happened in a fork back here, by a merge that keeps your changes
+    Adopt(AdoptArgs),
     /// Take back the last operation, or the one you name
     ///
     /// An operation is a rewind, revert, restore, adopt or resolve.

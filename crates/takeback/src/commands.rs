@@ -18,6 +18,7 @@ mod checkpoint;
 mod log;
 mod show;
 pub(crate) mod diff;
+pub(crate) mod adopt;
 pub(crate) mod bisect;
 pub(crate) mod fork;
 pub(crate) mod compare;
@@ -120,6 +121,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Revert(args) => revert::revert(options, &args, &mut screen)?,
         Command::Restore(args) => restore::restore(options, &args, &mut screen)?,
         Command::Resolve(args) => resolve::resolve(options, &args, &mut screen)?,
+        Command::Adopt(args) => adopt::adopt(options, &args, &mut screen)?,
         Command::Undo(undo) => rewind::undo(options, &undo, &mut screen)?,
         Command::Redo(redo) => rewind::redo(options, &redo, &mut screen)?,
         Command::Label(label) => label::label(options, &label, &mut screen)?,

@@ -95,6 +95,7 @@ impl Scrubber {
             success: _,
             rewind: _,
             point: _,
+            adopts: _,
             safety_point: _,
             restored_files,
             deleted_files,

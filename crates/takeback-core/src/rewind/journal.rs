@@ -96,8 +96,8 @@ fn describe(preview: &Preview) -> String {
         RewindKind::Redo { of } => format!("before the redo of {of}"),
         RewindKind::Revert { point } => format!("before the revert of {point}"),
         RewindKind::Restore { point } => format!("before the restore from {point}"),
-        RewindKind::Adopt { .. } => "before the adoption of a fork".to_owned(),
-        RewindKind::Resolve { of } => format!("before the settling of conflicts of {of}"),
+        RewindKind::Adopt { .. } => "before the adopt of a fork".to_owned(),
+        RewindKind::Resolve { of } => format!("before the resolve of {of}"),
     }
 }
 

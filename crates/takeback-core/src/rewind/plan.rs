@@ -54,6 +54,9 @@ pub struct Plan<Steps = Vec<Step>> {
     /// It only reverts what was done of a rewind that had to be all or nothing.
     #[serde(rename = "turns_back", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_revert: bool,
+    /// It brings in what happened in a fork.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopts: bool,
     /// What the agent's own restore may write before the steps are done. By path.
     #[serde(rename = "named", default, skip_serializing_if = "Vec::is_empty")]
     pub native_paths: Vec<NativePath>,

@@ -35,6 +35,8 @@ pub struct Receipt {
     pub rewind: Option<RewindId>,
     /// The restored point; none for an undo or redo.
     pub point: Option<PointId>,
+    /// Whether it brought changes in from a fork: then files were written, not restored.
+    pub adopts: bool,
     /// The point before the rewind. None in a preview.
     pub safety_point: Option<PointId>,
     /// Files that have the point's contents again.
@@ -262,6 +264,10 @@ impl PlanRun<'_> {
     }
 }
 
+/// What became of a merged file.
+const TAKEN_OUT: &str = "only the agent's part is taken out";
+const MERGED_IN: &str = "the fork's changes are added to yours";
+
 /// Why a file that is changed has conflicts all the same.
 fn conflict_reason(step: &Step) -> String {
     let is_marked = step.cancels.first() != Some(&IN_PART) && !step.cancels.is_empty();
@@ -282,7 +288,7 @@ impl Receipt {
     /// `outcomes`: of the plan's actions, in their order; none in a preview.
     #[must_use]
     pub fn new(plan: &Plan, outcomes: Option<&[StepOutcome]>) -> Self {
-        let mut receipt = Self::default();
+        let mut receipt = Self { adopts: plan.adopts, ..Self::default() };
         let mut outcomes = outcomes.map(|outcomes| outcomes.iter());
         for step in &plan.steps {
             let path = step.path.clone();
@@ -323,7 +329,8 @@ impl Receipt {
                 (StepOutcome::Done, Verdict::Restore { .. }) => receipt.restored_files.push(path),
                 (StepOutcome::Done, Verdict::Delete) => receipt.deleted_files.push(path),
                 (StepOutcome::Done, Verdict::Merge { .. }) => {
-                    receipt.merged_files.push(note("only the agent's part is taken out"));
+                    let how = if plan.adopts { MERGED_IN } else { TAKEN_OUT };
+                    receipt.merged_files.push(note(how));
                 }
                 (StepOutcome::Done, Verdict::Keep { reason }) => {
                     receipt.kept_files.push(note(reason));

@@ -155,6 +155,13 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     (
+        "adopt",
+        &[
+            ("takeback adopt ../try-2 --dry-run", "See what would come back from a fork"),
+            ("takeback adopt ../try-2", "Merge what happened there into this folder"),
+        ],
+    ),
+    (
         "resolve",
         &[
             ("takeback resolve", "Decide about each conflict"),

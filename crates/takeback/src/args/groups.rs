@@ -27,8 +27,8 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     (
         "History",
         &[
-            "blame", "why", "history", "cat", "stats", "bisect", "fork", "compare", "label", "pin",
-            "unpin", "sessions", "session", "notes", "export", "import",
+            "blame", "why", "history", "cat", "stats", "bisect", "fork", "compare", "adopt",
+            "label", "pin", "unpin", "sessions", "session", "notes", "export", "import",
         ],
     ),
     (

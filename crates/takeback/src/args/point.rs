@@ -315,6 +315,21 @@ pub(crate) enum Side {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct AdoptArgs {
+    /// The fork, made with `takeback fork`
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Only this path and everything below it, or a glob (can be repeated)
+    #[arg(long = "path", value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+    /// What to do with lines that were changed in the fork and here
+    #[arg(long, value_name = "POLICY", default_value = "keep")]
+    pub(crate) conflicts: Conflicts,
+    #[command(flatten)]
+    pub(crate) doing: ApplyArgs,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct UndoArgs {
     /// The operation, by its id in `takeback log --ops` [default: the last one that is not undone]
     #[arg(value_name = "OPERATION")]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use takeback_core::fork::{Fork, ForkError, Origin};
 use takeback_core::history::{Contents, FileDiff, Lines};
 use takeback_core::record::Unreadable;
+use takeback_core::worktree::ScopeOptions;
 use takeback_store::{Entry, MemoryStore, PackedBlob, PointKind, Session, StoreError, WorkPath};
 
 pub(crate) use self::command::CommandResult;
@@ -92,7 +93,7 @@ pub(crate) fn compared(
 }
 
 /// The fork in a folder.
-fn open(folder: &Path, home: &Path) -> Result<Fork, CommandError> {
+pub(crate) fn open(folder: &Path, home: &Path) -> Result<Fork, CommandError> {
     let path = place::existing_folder(folder)?;
     let store_dir = stores::store_of(&path, home);
     Fork::open(&path, &store_dir).map_err(|error| {
@@ -113,10 +114,16 @@ fn open(folder: &Path, home: &Path) -> Result<Fork, CommandError> {
     })
 }
 
+/// What a fork covers.
+pub(crate) fn scope_of(root: &Path, home: &Path) -> Result<ScopeOptions, CommandError> {
+    let mut scope = Settings::load(root, home)?.scope();
+    scope.nested_workspaces = stores::nested(root, home);
+    Ok(scope)
+}
+
 fn compared_one(fork: Fork, home: &Path) -> Result<ComparedFork, CommandError> {
     let root = fork.path().to_owned();
-    let mut scope = Settings::load(&root, home)?.scope();
-    scope.nested_workspaces = stores::nested(&root, home);
+    let scope = scope_of(&root, home)?;
     let mut made: Vec<PackedBlob> = Vec::new();
     let found = fork.changes(&scope, &place::ambient(), &mut |blob| made.push(blob))?;
     // Earlier contents are in the origin's store, as long as that exists.
@@ -128,7 +135,8 @@ fn compared_one(fork: Fork, home: &Path) -> Result<ComparedFork, CommandError> {
     let contents = Contents { store: &*origin, made: &made };
     let mut changed = Vec::new();
     for change in found.changes {
-        let diff = FileDiff { path: change.path, before: change.base, after: change.now };
+        let (path, before, after) = (change.path, change.base, change.now);
+        let diff = FileDiff { path, before, after, renamed_from: None };
         if diff.is_folder() {
             continue;
         }

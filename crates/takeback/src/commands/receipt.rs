@@ -34,6 +34,8 @@ struct Row<'a> {
     reason: Cow<'a, str>,
     /// Printed below it.
     lines: &'a [LineConflict],
+    /// What the other version of these lines is called.
+    other: &'static str,
 }
 
 pub(crate) fn print(
@@ -56,21 +58,27 @@ pub(crate) fn print(
         name: name(&note.path),
         reason: with_evidence(&note.reason, known.get(&note.path)),
         lines: conflict_lines(receipt, &note.path),
+        other: if receipt.adopts { "fork  " } else { "before" },
     }));
+    let made = if receipt.adopts { "deleted in the fork" } else { made };
+    let restored = match receipt.adopts {
+        true => verb("adopt", "adopted"),
+        false => verb("restore", "restored"),
+    };
     for (verb, style, paths, reason) in [
-        (verb("restore", "restored"), SUCCESS, &receipt.restored_files, ""),
+        (restored, SUCCESS, &receipt.restored_files, ""),
         (verb("delete", "deleted"), FAILURE, &receipt.deleted_files, made),
     ] {
         for (path, inside) in if all { each(paths) } else { by_folder(paths) } {
             let row = match inside {
                 0 => {
                     let reason = with_evidence(reason, known.get(path));
-                    Row { verb, style, name: name(path), reason, lines: &[] }
+                    Row { verb, style, name: name(path), reason, lines: &[], other: "" }
                 }
                 inside => {
                     let name = format!("{}/", name(path));
                     let reason = format!("and {inside} in it").into();
-                    Row { verb, style, name, reason, lines: &[] }
+                    Row { verb, style, name, reason, lines: &[], other: "" }
                 }
             };
             rows.push(row);
@@ -93,6 +101,7 @@ pub(crate) fn print(
             name: name(&note.path),
             reason: with_evidence(&note.reason, evidence(&note.path)),
             lines: &[],
+            other: "",
         }));
     }
     rows.extend(folded.iter().map(|(folder, reason)| Row {
@@ -101,6 +110,7 @@ pub(crate) fn print(
         name: folder.clone(),
         reason: reason.as_str().into(),
         lines: &[],
+        other: "",
     }));
     rows.extend(receipt.first_seen.iter().map(|seen| Row {
         verb: verb("keep", "kept"),
@@ -108,6 +118,7 @@ pub(crate) fn print(
         name: first_seen_name(seen),
         reason: first_seen_reason(seen).into(),
         lines: &[],
+        other: "",
     }));
     rows.extend(receipt.errors.iter().map(|problem| Row {
         verb: "error",
@@ -115,6 +126,7 @@ pub(crate) fn print(
         name: name(&problem.path),
         reason: problem.error.as_str().into(),
         lines: &[],
+        other: "",
     }));
     print_rows(out, &rows, all)?;
     for window in windows {
@@ -227,7 +239,7 @@ fn state_row<'a>(state: &'a StateReceipt, receipt: &Receipt, tense: Tense) -> Ro
         }
         (None, _) => ("state", SUCCESS, format!("branch {branch} would be at this checkpoint")),
     };
-    Row { verb, style, name, reason: reason.into(), lines: &[] }
+    Row { verb, style, name, reason: reason.into(), lines: &[], other: "" }
 }
 
 /// Whether state and files had to be restored together, and neither was.
@@ -291,7 +303,7 @@ fn print_rows(out: &mut dyn Write, rows: &[Row<'_>], all: bool) -> io::Result<()
                 writeln!(out, "{:BEFORE$}{HINT}{line}{HINT:#}", "")?;
             }
         }
-        print_lines(out, row.lines, room, all)?;
+        print_lines(out, row, room, all)?;
         if shown == MOST && !all {
             let same = rows.iter().filter(|other| other.verb == row.verb).count();
             if same > MOST {
@@ -308,16 +320,12 @@ const MOST_PLACES: usize = 3;
 const MOST_LINES: usize = 4;
 
 /// Prints the lines of conflicts, both versions.
-fn print_lines(
-    out: &mut dyn Write,
-    conflicts: &[LineConflict],
-    room: usize,
-    all: bool,
-) -> io::Result<()> {
+fn print_lines(out: &mut dyn Write, row: &Row<'_>, room: usize, all: bool) -> io::Result<()> {
+    let Row { lines: conflicts, other, .. } = row;
     let most = |most: usize| if all { usize::MAX } else { most };
     for conflict in conflicts.iter().take(most(MOST_PLACES)) {
         writeln!(out, "{:BEFORE$}{HINT}line {}{HINT:#}", "", conflict.line)?;
-        let versions = [("now   ", SUCCESS, &conflict.mine), ("before", FAILURE, &conflict.before)];
+        let versions = [("now   ", SUCCESS, &conflict.mine), (other, FAILURE, &conflict.before)];
         for (version, style, text) in versions {
             let text = String::from_utf8_lossy(&text.0);
             let lines: Vec<&str> = text.lines().collect();
@@ -351,7 +359,11 @@ fn summary(receipt: &Receipt, tense: Tense) -> String {
         _ => {}
     }
     for (n, past, future) in [
-        (receipt.restored_files.len(), "restored", "to restore"),
+        (
+            receipt.restored_files.len(),
+            if receipt.adopts { "adopted" } else { "restored" },
+            if receipt.adopts { "to adopt" } else { "to restore" },
+        ),
         (receipt.deleted_files.len(), "deleted", "to delete"),
         (receipt.merged_files.len(), "merged", "to merge"),
     ] {

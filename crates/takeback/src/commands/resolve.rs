@@ -53,7 +53,10 @@ pub(crate) fn resolve(
     let titled = request(&open, changes);
     // Each choice was the user's word already.
     let yes = args.doing.yes || (asks && !args.doing.dry_run);
-    run_request(workspace, options, titled, &ApplyArgs { yes, ..args.doing.clone() }, screen)
+    let doing = ApplyArgs { yes, ..args.doing.clone() };
+    let code = run_request(workspace, options, titled, &doing, screen)?;
+    // A decision that leaves the file as it is is done, too.
+    Ok(if code == Kind::Nothing as u8 && !doing.dry_run { 0 } else { code })
 }
 
 /// The request that makes these changes.
@@ -65,8 +68,8 @@ pub(crate) fn request(open: &[OpenConflict], changes: Vec<IncomingChange>) -> Ti
     let kind = RewindKind::Resolve { of: open[0].operation };
     let incoming = Incoming { kind, changes, settles: true };
     let mut request = RewindRequest::new(Target::Incoming(Arc::new(incoming)));
-    request.title = Some(format!("settling of conflicts in {what}"));
-    TitledRequest { title: format!("Settle the conflicts in {what}"), request }
+    request.title = Some(format!("resolve of {what}"));
+    TitledRequest { title: format!("Resolve {what}"), request }
 }
 
 /// Prints the open conflicts.

@@ -30,6 +30,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("fork", &["fork", "now", "../forks", "--count", "2", "--all"]),
     ("compare", &["compare", "../forked", "../forks-1"]),
     ("compare", &["compare", "../forked", "--", "ls"]),
+    ("adopt", &["adopt", "../forked", "--dry-run"]),
     ("history", &["history", "a"]),
     ("cat", &["cat", "@:a"]),
     ("stats", &["stats"]),

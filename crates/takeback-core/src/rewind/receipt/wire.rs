@@ -41,6 +41,8 @@ struct WireReceipt<'a> {
     success: bool,
     rewind: Option<RewindId>,
     point: Option<PointId>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    adopts: bool,
     safety_point: Option<PointId>,
     restored_files: Vec<Cow<'a, str>>,
     deleted_files: Vec<Cow<'a, str>>,
@@ -81,6 +83,7 @@ impl Serialize for Receipt {
             success: self.success,
             rewind: self.rewind,
             point: self.point,
+            adopts: self.adopts,
             safety_point: self.safety_point,
             restored_files: self.restored_files.iter().map(text).collect(),
             deleted_files: self.deleted_files.iter().map(text).collect(),
@@ -122,6 +125,7 @@ impl<'de> Deserialize<'de> for Receipt {
             success: wire.success,
             rewind: wire.rewind,
             point: wire.point,
+            adopts: wire.adopts,
             safety_point: wire.safety_point,
             restored_files: paths(wire.restored_files)?,
             deleted_files: paths(wire.deleted_files)?,
@@ -204,6 +208,7 @@ mod tests {
             success: true,
             rewind: Some(RewindId(1)),
             point: Some(PointId(2)),
+            adopts: true,
             safety_point: Some(PointId(3)),
             restored_files: vec![
                 path("plain"),
