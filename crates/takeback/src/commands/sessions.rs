@@ -253,6 +253,8 @@ pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionI
 pub(crate) enum SessionNameError {
     #[error("there is no session {name}")]
     NotFound { name: String },
+    #[error("there is no agent and no session {name}")]
+    NoAuthor { name: String },
     #[error("{name} is ambiguous: {}", listed(candidates))]
     Several { name: String, candidates: Vec<SessionId> },
 }

@@ -87,7 +87,7 @@ pub(crate) fn author(workspace: &Workspace, name: &str) -> Result<AuthorFilter, 
         Err(error)
             if matches!(error.source.downcast_ref(), Some(SessionNameError::NotFound { .. })) =>
         {
-            let unknown = format!("there is no agent and no session {}", plain(name));
+            let unknown = SessionNameError::NoAuthor { name: name.to_owned() };
             let hints = error.hints.into_iter();
             let own = "--by takes you (all edits that no agent made), agent, an agent's name, or a session.";
             let error = CommandError::new(error.kind, unknown).hint(own);

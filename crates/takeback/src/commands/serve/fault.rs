@@ -85,7 +85,9 @@ fn by_cause(cause: &(dyn Error + 'static)) -> Option<ErrorCode> {
     }
     if let Some(error) = cause.downcast_ref() {
         return Some(match error {
-            SessionNameError::NotFound { .. } => UNKNOWN_SESSION,
+            SessionNameError::NotFound { .. } | SessionNameError::NoAuthor { .. } => {
+                UNKNOWN_SESSION
+            }
             SessionNameError::Several { .. } => AMBIGUOUS_NAME,
         });
     }
