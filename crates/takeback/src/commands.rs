@@ -57,7 +57,7 @@ mod menu;
 mod choose;
 
 use crate::answer_writer::{AnswerWriter, BrokenPipePolicy};
-use crate::args::{Args, Command, SessionCommand, StateCommand, StatusArgs};
+use crate::args::{Args, Command, StateCommand, StatusArgs};
 use crate::error::CommandError;
 use crate::screen::Screen;
 
@@ -128,12 +128,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Pin(pin) => label::pin(options, &pin, &mut screen)?,
         Command::Unpin(unpin) => label::unpin(options, &unpin, &mut screen)?,
         Command::Sessions(sessions) => sessions::sessions(options, &sessions, &mut screen)?,
-        Command::Session(SessionCommand::Archive(session)) => {
-            sessions::archive(options, &session, &mut screen)?
-        }
-        Command::Session(SessionCommand::Delete(session)) => {
-            sessions::delete(options, &session, &mut screen)?
-        }
+        Command::Session(command) => sessions::session(options, &command, &mut screen)?,
         Command::Cleanup(cleanup) => cleanup::cleanup(options, &cleanup, &mut screen)?,
         Command::Du(du) => du::du(options, &du, &mut screen)?,
         Command::Status(StatusArgs { line: true }) => status::line(options, &mut screen)?,

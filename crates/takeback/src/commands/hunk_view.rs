@@ -66,7 +66,7 @@ pub(crate) fn key(question: &str, keys: &[(char, &str)], screen: &mut Screen) ->
     let letters: Vec<String> = keys.iter().map(|(key, _)| key.to_string()).collect();
     let question = format!("{question} [{},?]", letters.join(","));
     loop {
-        let answer = ask::answer(&[question.clone()], screen)?;
+        let answer = ask::answer(std::slice::from_ref(&question), screen)?;
         let mut typed = answer.chars();
         match (typed.next(), typed.next()) {
             (None, _) => return Ok('q'),

@@ -28,7 +28,7 @@ pub(crate) fn restore(
     let point = find_in(&*workspace.store, &args.from)?;
     let request = request(workspace, options, args, &point)?;
     if args.hunk {
-        return restore_hunks(workspace, options, request, screen);
+        return restore_hunks(workspace, options, &request, screen);
     }
     let what = shorten(&plain(&args.paths.join(", ")), 60);
     let titled =
@@ -54,14 +54,14 @@ pub(crate) fn request(
 fn restore_hunks(
     workspace: &mut Workspace,
     options: &Options,
-    request: RewindRequest,
+    request: &RewindRequest,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     if !is_interactive() || screen.json {
         return Err(CommandError::new(Kind::Usage, "--hunk asks about each hunk in a terminal")
             .hint("Without --hunk, whole files are restored."));
     }
-    let shown = preview(workspace, &request)?;
+    let shown = preview(workspace, request)?;
     let changes = choose_hunks(workspace, &shown, screen)?;
     if changes.is_empty() {
         writeln!(screen.out, "Nothing was changed.")?;

@@ -11,7 +11,7 @@ use takeback_store::{Point, PointKind, Session, SessionId};
 use super::cleanup::report;
 use super::log::described;
 use crate::answers;
-use crate::args::{DeleteArgs, Options, SessionArgs, SessionsArgs};
+use crate::args::{DeleteArgs, Options, SessionArgs, SessionCommand, SessionsArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Place, Store};
@@ -115,11 +115,18 @@ fn first_of<'a>(session: &Session, points: &'a [Point]) -> Option<&'a Point> {
     own_of(session, points).next()
 }
 
-pub(crate) fn archive(
+pub(crate) fn session(
     options: &Options,
-    args: &SessionArgs,
+    command: &SessionCommand,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    match command {
+        SessionCommand::Archive(session) => archive(options, session, screen),
+        SessionCommand::Delete(session) => delete(options, session, screen),
+    }
+}
+
+fn archive(options: &Options, args: &SessionArgs, screen: &mut Screen) -> Result<u8, CommandError> {
     let mut place = place::open_caught_up(options, Store::MustExist)?;
     let id = find_session(&place.workspace, &args.session)?;
     archive_session(&mut place.workspace, &id)?;
@@ -149,11 +156,7 @@ pub(crate) fn archived(
     })
 }
 
-pub(crate) fn delete(
-    options: &Options,
-    args: &DeleteArgs,
-    screen: &mut Screen,
-) -> Result<u8, CommandError> {
+fn delete(options: &Options, args: &DeleteArgs, screen: &mut Screen) -> Result<u8, CommandError> {
     let mut place = place::open_recovered(options, Store::MustExist)?;
     let id = find_session(&place.workspace, &args.session)?;
     let points = place.workspace.store.points()?;

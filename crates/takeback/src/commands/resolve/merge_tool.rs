@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use takeback_core::Workspace;
 use takeback_core::rewind::{Choice, OpenConflict};
-use takeback_store::Entry;
+use takeback_store::{Entry, disk};
 
 use super::Decision;
 use crate::error::{CommandError, Kind};
@@ -45,7 +45,7 @@ pub(super) fn run(
     }
     scratch.git(&["update-index", "-z", "--index-info"], &index)?;
     let path = folder.path().join(file);
-    std::fs::write(&path, &mine)?;
+    disk::replace_private_file(&path, &mine)?;
     let left_open = || Decision::Places(vec![None; conflict.lines.len()]);
     if !scratch.merge(file)? {
         return Ok(left_open());
@@ -67,10 +67,16 @@ impl Scratch<'_> {
     fn command(&self) -> Command {
         let mut git = Command::new("git");
         // The caller may itself run below git.
-        for (key, _) in std::env::vars_os() {
-            if key.as_bytes().starts_with(b"GIT_") {
-                git.env_remove(key);
-            }
+        for key in [
+            "GIT_DIR",
+            "GIT_WORK_TREE",
+            "GIT_INDEX_FILE",
+            "GIT_OBJECT_DIRECTORY",
+            "GIT_COMMON_DIR",
+            "GIT_NAMESPACE",
+            "GIT_PREFIX",
+        ] {
+            git.env_remove(key);
         }
         git.arg("-C").arg(self.folder);
         git
