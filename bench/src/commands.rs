@@ -7,6 +7,7 @@ pub(crate) mod growth;
 pub(crate) mod hooks;
 pub(crate) mod ignored_folder;
 pub(crate) mod line;
+pub(crate) mod operations;
 pub(crate) mod points;
 pub(crate) mod questions;
 pub(crate) mod scale;

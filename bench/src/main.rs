@@ -31,8 +31,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    capture, fidelity, fork, growth, hooks, ignored_folder, line, points, questions, scale, screen,
-    state, trees, watch,
+    capture, fidelity, fork, growth, hooks, ignored_folder, line, operations, points, questions,
+    scale, screen, state, trees, watch,
 };
 use crate::driver::opencode;
 use crate::results::{Results, ResultsArgs};
@@ -56,6 +56,8 @@ enum Command {
     Fidelity,
     /// A copy of a whole workspace as it was at a point, next to `cp -a` and `git worktree add`
     Fork(fork::Args),
+    /// `revert` and `adopt`, next to `rewind`
+    Operations(operations::Args),
     /// Growth of the store, next to git and restic
     Growth(growth::Args),
     /// What one hook costs, next to an empty hook or to another build of Takeback
@@ -101,6 +103,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Capture(args) => capture::run(&args, &results),
         Command::Fidelity => fidelity::run(),
         Command::Fork(args) => fork::run(&args, &results),
+        Command::Operations(args) => operations::run(&args, &results),
         Command::Growth(args) => growth::run(&args, &results),
         Command::Hooks(args) => hooks::run(&args, &results),
         Command::IgnoredFolder(args) => ignored_folder::run(&args, &results),
