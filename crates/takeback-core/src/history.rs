@@ -48,7 +48,9 @@ pub use self::path_history::{FileRow, entry_at, path_history};
 pub use self::prompts::point_of;
 pub(crate) use self::renames::recognizable;
 pub use self::stats::{Contribution, Stats, stats};
-pub use self::tally::{Count, Party, TakenBack, Tally, Viewpoint, cancelled, spans, taken_back};
+pub use self::tally::{
+    Cancelled, Count, Party, TakenBack, Tally, Viewpoint, cancelled, spans, taken_back,
+};
 
 /// The changes of one path after some position, oldest first; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,8 @@ pub(crate) use self::text::list;
 use std::collections::{BTreeSet, HashSet};
 
 use takeback_store::{
-    Author, Change, PointQuery, RewindId, Seq, SessionId, Store, StoreError, TurnId, WorkPath,
+    Author, Change, IN_PART, PointQuery, RewindId, Seq, SessionId, Store, StoreError, TurnId,
+    WorkPath,
 };
 
 use crate::history::{cancelled, settle};
@@ -144,8 +145,8 @@ fn in_effect(
     let mut rewinds = operations.to_vec();
     let mut from = last;
     // An undo cancels a rewind's change, and what that one cancelled is in effect again.
-    while let Some(first) = rewinds.iter().flat_map(|change| &change.cancels).min()
-        && *first <= from
+    while let Some(first) = earliest_cancelled(&rewinds)
+        && first <= from
     {
         from = Seq(first.0.saturating_sub(1));
         rewinds = store.rewind_changes_after(from)?;
@@ -153,9 +154,14 @@ fn in_effect(
             break;
         }
     }
-    let now = cancelled(&rewinds);
+    let now = cancelled(&rewinds).all();
     rewinds.retain(|change| change.seq <= last);
-    Ok((cancelled(&rewinds), now))
+    Ok((cancelled(&rewinds).all(), now))
+}
+
+fn earliest_cancelled(rewinds: &[Change]) -> Option<Seq> {
+    let cancelled = rewinds.iter().flat_map(|change| &change.cancels).copied();
+    cancelled.filter(|seq| *seq != IN_PART).min()
 }
 
 /// The files in which operations that are in effect kept the person's own changes.
@@ -170,7 +176,7 @@ fn kept(
             of_operations.insert(id);
         }
     }
-    let since = operations.iter().flat_map(|change| &change.cancels).min();
+    let since = earliest_cancelled(operations);
     let mut kept = BTreeSet::new();
     for id in of_operations {
         let record = store.rewind(id)?;
@@ -184,7 +190,7 @@ fn kept(
         for note in notes.into_iter().flatten().take(MOST_LOOKUPS) {
             let mut changes = store.changes_of(&note.path)?;
             changes.retain(|change| {
-                since.is_none_or(|since| change.seq > *since) && !cancelled.contains(&change.seq)
+                since.is_none_or(|since| change.seq > since) && !cancelled.contains(&change.seq)
             });
             settle(store, &mut changes)?;
             if changes.iter().any(|change| change.author == Author::Human) {

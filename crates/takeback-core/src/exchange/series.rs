@@ -3,7 +3,7 @@
 //!
 //! Reads the log; writes nothing. [`super::git_export`] makes commits of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use takeback_store::{
     Author, Change, Entry, NotCapturedReason, PackedBlob, Point, PointKind, Seq, SessionId, Store,
@@ -12,7 +12,9 @@ use takeback_store::{
 
 use super::export::{ExportError, IgnoredPaths, Selection, left_out, selected};
 use super::original_name;
-use crate::history::{Party, PathHistory, Viewpoint, by_path, changes_by, next_point, settle};
+use crate::history::{
+    Cancelled, Party, PathHistory, Viewpoint, by_path, changes_by, next_point, settle,
+};
 use crate::tree_copy::entries_at;
 use crate::workspace::Workspace;
 
@@ -145,7 +147,7 @@ impl Series {
             let author = author_of(store, &own)?;
             let at = own.last().map_or(point.created_at, |change| change.time);
             // As `diff POINT!`: also what was taken back later.
-            let part = changes_by(store, changes.clone(), &HashSet::new(), is_own)?;
+            let part = changes_by(store, changes.clone(), &Cancelled::default(), is_own)?;
             let apart =
                 part.diffs.into_iter().filter(|diff| !part.overlapping.contains(&diff.path));
             let entries = apart.map(|diff| (diff.path, diff.after));

@@ -3,13 +3,13 @@
 //! The others' changes are taken out of the later state, as a rewind would, so the result applies to the
 //! earlier one. What was taken back meanwhile is in no part.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use takeback_store::{Author, Change, Entry, PackedBlob, Seq, Store, StoreError, WorkPath};
+use takeback_store::{Author, Change, Entry, PackedBlob, Store, StoreError, WorkPath};
 
 use super::file_diff::FileDiff;
 use super::renames::renames;
-use super::tally::spans;
+use super::tally::{Cancelled, spans};
 use super::{PathHistory, by_path};
 use crate::rewind::merge::without;
 
@@ -39,7 +39,7 @@ enum Part {
 pub fn changes_by(
     store: &dyn Store,
     changes: Vec<Change>,
-    cancelled: &HashSet<Seq>,
+    cancelled: &Cancelled,
     is_theirs: impl Fn(&Change) -> bool,
 ) -> Result<AuthorDiff, StoreError> {
     let mut part = AuthorDiff::default();

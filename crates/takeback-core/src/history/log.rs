@@ -297,7 +297,10 @@ fn operation_rows(
     let mut rows = Vec::new();
     for operation in headers.into_iter().rev() {
         let mut changes = by_operation.remove(&operation.id).unwrap_or_default();
-        let taken_back = changes.iter().map(|change| cancelled.contains(&change.seq));
+        let taken_back = changes.iter().map(|change| match cancelled.contains(&change.seq) {
+            true => TakenBack::Yes,
+            false => TakenBack::No,
+        });
         let taken_back = TakenBack::of(taken_back);
         changes.retain(|change| {
             filter.paths.as_ref().is_none_or(|paths| paths.includes(&change.path))

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use takeback_store::{
-    Author, Change, Entry, Evidence, Seq, SessionId, Store, StoreError, WorkPath,
+    Author, Change, Entry, Evidence, IN_PART, Seq, SessionId, Store, StoreError, WorkPath,
 };
 
 use super::file_diff::{FileDiff, Lines};
@@ -69,7 +69,7 @@ impl Tally {
     pub fn of(
         changes: &[Change],
         view: &Viewpoint<'_>,
-        cancelled: &HashSet<Seq>,
+        cancelled: &Cancelled,
         store: &dyn Store,
     ) -> Result<Self, StoreError> {
         let mut tally = Self::default();
@@ -103,18 +103,22 @@ impl Tally {
 
 /// Whether rewinds took back what the agent of a point did. `cancelled`: as of [`cancelled`].
 #[must_use]
-pub fn taken_back(changes: &[Change], view: &Viewpoint<'_>, cancelled: &HashSet<Seq>) -> TakenBack {
+pub fn taken_back(changes: &[Change], view: &Viewpoint<'_>, cancelled: &Cancelled) -> TakenBack {
     let own = changes.iter().filter(|change| view.party(change) == Some(Party::Agent));
-    TakenBack::of(own.map(|change| cancelled.contains(&change.seq)))
+    TakenBack::of(own.map(|change| match change.seq {
+        seq if cancelled.contains(&seq) => TakenBack::Yes,
+        seq if cancelled.is_in_part(seq) => TakenBack::Partly,
+        _ => TakenBack::No,
+    }))
 }
 
 impl TakenBack {
-    /// From whether each change was cancelled.
-    pub(crate) fn of(changes: impl Iterator<Item = bool>) -> Self {
+    /// From each change.
+    pub(crate) fn of(changes: impl Iterator<Item = Self>) -> Self {
         let (mut some, mut all) = (false, true);
-        for is_cancelled in changes {
-            some |= is_cancelled;
-            all &= is_cancelled;
+        for change in changes {
+            some |= change != Self::No;
+            all &= change == Self::Yes;
         }
         match (some, all) {
             (false, _) => Self::No,
@@ -220,14 +224,53 @@ pub(super) fn spans_of<K: PartialEq>(
     order.map(|span| (key(changes[spans[span].first]), spans[span].diff.clone())).collect()
 }
 
+/// The changes that rewinds in effect have cancelled.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cancelled {
+    whole: HashSet<Seq>,
+    in_part: HashSet<Seq>,
+}
+
+impl Cancelled {
+    /// Whether nothing of a change is left.
+    #[must_use]
+    pub fn contains(&self, seq: &Seq) -> bool {
+        self.whole.contains(seq)
+    }
+
+    /// Those of which nothing or only some lines are left.
+    #[must_use]
+    pub fn all(mut self) -> HashSet<Seq> {
+        self.whole.extend(self.in_part);
+        self.whole.remove(&IN_PART);
+        self.whole
+    }
+
+    /// Whether some of its lines are left, because another author had changed them too.
+    #[must_use]
+    pub fn is_in_part(&self, seq: Seq) -> bool {
+        self.in_part.contains(&seq) && !self.whole.contains(&seq)
+    }
+}
+
 /// The changes that rewinds in effect have cancelled. `rewinds`: the changes that rewinds made, oldest
 /// first, up to the head of the log. A rewind that was itself cancelled cancels nothing.
 #[must_use]
-pub fn cancelled(rewinds: &[Change]) -> HashSet<Seq> {
-    let mut cancelled = HashSet::new();
+pub fn cancelled(rewinds: &[Change]) -> Cancelled {
+    let by_rewinds: HashSet<Seq> = rewinds.iter().map(|change| change.seq).collect();
+    let mut cancelled = Cancelled::default();
     for change in rewinds.iter().rev() {
-        if !cancelled.contains(&change.seq) {
-            cancelled.extend(&change.cancels);
+        if cancelled.contains(&change.seq) {
+            continue;
+        }
+        if change.is_in_part() {
+            // A rewind that was undone as far as possible is not in effect.
+            let (rewinds, work) =
+                change.cancels.iter().partition::<Vec<Seq>, _>(|seq| by_rewinds.contains(seq));
+            cancelled.whole.extend(rewinds);
+            cancelled.in_part.extend(work);
+        } else {
+            cancelled.whole.extend(&change.cancels);
         }
     }
     cancelled

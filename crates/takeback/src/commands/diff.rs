@@ -1,11 +1,10 @@
 //! `diff`: what changed since a point, or between two.
 
-use std::collections::HashSet;
 use std::io::Write;
 
 use takeback_core::Workspace;
 use takeback_core::history::{
-    AuthorDiff, Party, Viewpoint, by_path, cancelled, changes_by, next_point, settle,
+    AuthorDiff, Cancelled, Party, Viewpoint, by_path, cancelled, changes_by, next_point, settle,
 };
 use takeback_core::rewind::PathFilter;
 use takeback_store::{Change, Seq, Store as LogStore, StoreError};
@@ -117,7 +116,7 @@ pub(crate) fn compare(
         settle(store, &mut changes)?;
         // What the turn changed, also if it was taken back later.
         let cancelled = match is_turn {
-            true => HashSet::new(),
+            true => Cancelled::default(),
             false => cancelled(&store.rewind_changes_after(first)?),
         };
         let view = Viewpoint { session: point.session.as_ref() };

@@ -62,6 +62,10 @@ fn restore_hunks(
             .hint("Without --hunk, whole files are restored."));
     }
     let shown = preview(workspace, request)?;
+    if shown.plan.leaves_files() {
+        writeln!(screen.out, "Nothing to restore: these files are as they were.")?;
+        return Ok(Kind::Nothing as u8);
+    }
     let changes = choose_hunks(workspace, &shown, screen)?;
     if changes.is_empty() {
         writeln!(screen.out, "Nothing was changed.")?;

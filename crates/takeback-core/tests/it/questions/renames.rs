@@ -1,11 +1,10 @@
 //! A file that moves with its bytes is one file without changed lines, in every count and every difference.
 
-use std::collections::HashSet;
 use std::fs;
 
 use takeback_core::history::{
-    AuthorFilter, Count, FileDiff, Lines, PointRow, Tally, Viewpoint, between, by_path, changes_by,
-    changes_until, path_history, settle, spans, stats,
+    AuthorFilter, Cancelled, Count, FileDiff, Lines, PointRow, Tally, Viewpoint, between, by_path,
+    changes_by, changes_until, path_history, settle, spans, stats,
 };
 use takeback_core::{checkpoint, look_around};
 use takeback_store::{Change, PointId, Seq, Store};
@@ -28,7 +27,7 @@ fn changes_after(store: &dyn Store, point: PointId) -> Vec<Change> {
 fn tally(store: &dyn Store, changes: &[Change]) -> Tally {
     let session = takeback_store::SessionId("s".to_owned());
     let view = Viewpoint { session: Some(&session) };
-    Tally::of(changes, &view, &HashSet::new(), store).unwrap()
+    Tally::of(changes, &view, &Cancelled::default(), store).unwrap()
 }
 
 const fn count(files: usize, insertions: usize, deletions: usize) -> Count {
@@ -62,7 +61,8 @@ fn turn(files: &[(&str, &str)], does: impl FnOnce(&mut Sandbox)) -> (Count, Vec<
     let diffs = between(&by_path(changes.clone()), None);
     let by = AuthorFilter::Sessions(Vec::new());
     let part =
-        changes_by(store, changes.clone(), &HashSet::new(), |change| by.includes(change)).unwrap();
+        changes_by(store, changes.clone(), &Cancelled::default(), |change| by.includes(change))
+            .unwrap();
     assert_eq!(named(&part.diffs, store), named(&diffs, store));
     let count = tally(store, &changes).agent;
     let points = store.points().unwrap();

@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use takeback_core::history::{TakenBack, Tally, Viewpoint, cancelled, settle};
+use takeback_core::rewind::ConflictPolicy;
+use takeback_store::Seq;
+
 use super::*;
 
 #[test]
@@ -220,4 +224,36 @@ fn a_hard_link_outside_that_keeps_the_changed_contents_is_mentioned() {
         (sandbox.read("out.txt"), sandbox.read("twin.txt")),
         ("before\n".into(), "before\n".into())
     );
+}
+
+/// What of a turn is left in lines that the person changed too is not taken back, and a rewind that is
+/// done again says so again.
+#[test]
+fn a_turn_with_a_conflict_counts_as_partly_taken_back() {
+    let (mut sandbox, point) = begun(TEN);
+    sandbox.agent_writes("s", "a.txt", ten(&[("2", "two"), ("8", "eight")]));
+    sandbox.turn_end("s");
+    sandbox.write("a.txt", ten(&[("2", "mine"), ("8", "eight")]));
+    let taken_back = |sandbox: &Sandbox| {
+        let store = &*sandbox.workspace.store;
+        let mut changes = store.changes_after(Seq(0)).unwrap();
+        settle(store, &mut changes).unwrap();
+        let session = SessionId::from("s");
+        let view = Viewpoint { session: Some(&session) };
+        let rewinds = store.rewind_changes_after(Seq(0)).unwrap();
+        Tally::of(&changes, &view, &cancelled(&rewinds), store).unwrap().taken_back
+    };
+    assert_eq!(taken_back(&sandbox), TakenBack::No);
+    for _ in 0..2 {
+        let receipt = sandbox.rewind_to(point);
+        assert!(!receipt.success);
+        assert_eq!(receipt.conflict_lines[0].lines[0].line, 2);
+        assert_eq!(sandbox.read("a.txt"), ten(&[("2", "mine")]));
+        assert_eq!(taken_back(&sandbox), TakenBack::Partly);
+    }
+    let mut all = request(point);
+    all.conflicts = ConflictPolicy::Take;
+    assert!(sandbox.rewind(&all).unwrap().success);
+    assert_eq!(sandbox.read("a.txt"), ten(&[]));
+    assert_eq!(taken_back(&sandbox), TakenBack::Yes);
 }
