@@ -91,7 +91,7 @@ pub struct ConflictLines {
     pub count: usize,
     /// What is there. What is not UTF-8 is replaced.
     pub mine: String,
-    /// What would be there if it were taken back.
+    /// The other version: what was there before, or what an adopted fork has.
     pub before: String,
 }
 

@@ -271,7 +271,7 @@ pub(crate) enum Command {
     ///
     /// Asks about each place in the terminal: keep yours, take it back, or edit both.
     Resolve(ResolveArgs),
-    /// Bring what happened in a fork back here, by a merge that keeps your changes
+    /// Merge what happened in a fork back into this folder
     Adopt(AdoptArgs),
     /// Take back the last operation, or the one you name
     ///

@@ -237,12 +237,12 @@ pub(crate) struct RewindArgs {
 /// What becomes of lines that two authors changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Conflicts {
-    /// Keep your version of these lines, take back the rest of the file
+    /// Keep your version of these lines, change the rest of the file
     #[default]
     Keep,
-    /// Leave a file with such lines alone
+    /// Leave a file with such lines as it is
     File,
-    /// Take them back, too
+    /// Replace your version, too
     Take,
     /// Write both versions between conflict markers
     Markers,
