@@ -79,12 +79,14 @@ fn conflict_of(record: &RewindRecord, step: Step) -> Option<OpenConflict> {
         _ => return None,
     };
     let left = step.goal().unwrap_or_else(|| step.present.clone());
+    // A file that stays as a whole is settled as a whole, although it stays for some lines.
+    let lines = if step.instead.is_some() { Vec::new() } else { step.lines };
     Some(OpenConflict {
         operation: record.id,
         path: step.path,
         reason,
         left,
-        lines: step.lines,
+        lines,
         instead: step.instead,
         cancels: step.cancels,
     })

@@ -5,7 +5,7 @@ use takeback_store::{Digest, Entry, Seq, StoreError};
 use super::roles::Role;
 use super::{Run, Sources};
 use crate::rewind::conflict::{ConflictPolicy, FileOverlaps, LineConflict};
-use crate::rewind::merge::{Merged, Overlaps, SAME_LINES, Texts, take_out};
+use crate::rewind::merge::{Merged, MergedText, Overlaps, SAME_LINES, Texts, take_out};
 
 /// What is left of a path without the runs.
 pub(super) enum PathOutcome {
@@ -62,7 +62,7 @@ pub(super) fn take_out_runs(
     let mut entry = now.clone();
     let mut cancels = Vec::new();
     let (mut is_mixed, mut in_doubt) = (false, false);
-    let mut found = FileOverlaps::default();
+    let mut passes = Vec::new();
     for run in runs.iter().rev() {
         match run.role {
             Role::Take => {}
@@ -74,12 +74,15 @@ pub(super) fn take_out_runs(
             Role::Other | Role::Neutral | Role::Dead => continue,
         }
         let next = match take_out(run.before, run.after, &entry, &mut texts)? {
-            Merged::Clean(next) => next,
+            Merged::Clean(next) => {
+                passes.push(Pass::Clean { from: entry.digest(), to: next.digest() });
+                next
+            }
             Merged::Lines(_, merged) if in_doubt && !merged.overlaps.is_empty() => {
                 return Ok(PathOutcome::Unclear);
             }
             Merged::Lines(next, merged) => {
-                found.add(&merged);
+                passes.push(Pass::Lines(merged));
                 next
             }
             Merged::Conflict(_) if in_doubt => return Ok(PathOutcome::Unclear),
@@ -92,11 +95,7 @@ pub(super) fn take_out_runs(
                 return Ok(PathOutcome::Conflict(conflict));
             }
             Merged::Conflict(reason) => {
-                let taken = take_out_runs(runs, now, ConflictPolicy::Take, sources)?;
-                let (instead, cancels) = match taken {
-                    PathOutcome::Merged(merge) => (Some((merge.entry, merge.text)), merge.cancels),
-                    _ => (None, Vec::new()),
-                };
+                let (instead, cancels) = taken_too(runs, now, sources)?;
                 let conflict = PathConflict { reason, lines: Vec::new(), instead, cancels };
                 return Ok(PathOutcome::Conflict(conflict));
             }
@@ -106,19 +105,32 @@ pub(super) fn take_out_runs(
         entry = next;
         cancels.extend(run.seqs.iter().copied());
     }
+    let found = overlaps_of(&passes, &texts)?;
+    let contents = |texts: &Texts<'_>, entry: &Entry| match entry.digest() {
+        Some(digest) => texts.get(&digest),
+        None => Ok(None),
+    };
+    if !found.is_empty()
+        && policy == ConflictPolicy::File
+        && let Some(text) = contents(&texts, now)?
+    {
+        let lines = found.of_first_text(&text);
+        let (instead, cancels) = taken_too(runs, now, sources)?;
+        return Ok(PathOutcome::Conflict(PathConflict {
+            reason: SAME_LINES,
+            lines,
+            instead,
+            cancels,
+        }));
+    }
     let mut lines = Vec::new();
     if !found.is_empty()
-        && let Some(text) = entry.digest().map(|digest| texts.get(&digest)).transpose()?.flatten()
+        && let Some(text) = contents(&texts, &entry)?
     {
         lines = found.of_text(&text, policy);
     }
     let stays = !lines.is_empty() && policy == ConflictPolicy::Keep;
-    if !lines.is_empty() && (policy == ConflictPolicy::File || stays && entry == *now) {
-        if policy == ConflictPolicy::File
-            && let Some(text) = now.digest().map(|digest| texts.get(&digest)).transpose()?.flatten()
-        {
-            lines.iter_mut().for_each(|conflict| conflict.find_in(&text));
-        }
+    if stays && entry == *now {
         let conflict = PathConflict { reason: SAME_LINES, lines, instead: None, cancels };
         return Ok(PathOutcome::Conflict(conflict));
     }
@@ -128,4 +140,45 @@ pub(super) fn take_out_runs(
     let text = entry.digest().and_then(|digest| texts.made.remove_entry(&digest));
     let is_in_part = stays;
     Ok(PathOutcome::Merged(Merge { entry, text, cancels, is_mixed, in_doubt, lines, is_in_part }))
+}
+
+/// A run that is taken out of a file.
+enum Pass {
+    /// As a whole.
+    Clean { from: Option<Digest>, to: Option<Digest> },
+    /// Line by line.
+    Lines(MergedText),
+}
+
+/// The overlaps of all passes. Contents are compared only if there are any.
+fn overlaps_of(passes: &[Pass], texts: &Texts<'_>) -> Result<FileOverlaps, StoreError> {
+    let mut found = FileOverlaps::default();
+    let overlap = |pass: &Pass| matches!(pass, Pass::Lines(merged) if !merged.overlaps.is_empty());
+    if !passes.iter().any(overlap) {
+        return Ok(found);
+    }
+    let contents = |digest: &Option<Digest>| match digest {
+        Some(digest) => texts.get(digest).map(Option::unwrap_or_default),
+        None => Ok(Vec::new()),
+    };
+    for pass in passes {
+        match pass {
+            Pass::Clean { from, to } if from == to => {}
+            Pass::Clean { from, to } => found.add_change(&contents(from)?, &contents(to)?),
+            Pass::Lines(merged) => found.add(merged),
+        }
+    }
+    Ok(found)
+}
+
+/// What would be there if other authors' changes were taken back too, and what that would cancel.
+fn taken_too(
+    runs: &[Run<'_>],
+    now: &Entry,
+    sources: &dyn Sources,
+) -> Result<(Option<(Entry, MadeText)>, Vec<Seq>), StoreError> {
+    Ok(match take_out_runs(runs, now, ConflictPolicy::Take, sources)? {
+        PathOutcome::Merged(merge) => (Some((merge.entry, merge.text)), merge.cancels),
+        _ => (None, Vec::new()),
+    })
 }
