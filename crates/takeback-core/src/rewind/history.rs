@@ -45,6 +45,7 @@ pub(super) fn past_rewinds(workspace: &Workspace) -> Result<Vec<PastRewind>, Rew
         let has_effect = record.state == RewindState::Open
             || contents == PastContents::Erased
             || receipt.as_ref().is_some_and(Receipt::changed_files)
+            || receipt.as_ref().is_some_and(Receipt::changed_conflicts)
             || StateMove::without(&*workspace.states, &record)?.is_some_and(|one| one.is_move());
         if has_effect {
             rewinds.push(PastRewind {

@@ -403,8 +403,15 @@ fn path_step(
             return Ok(Some(step(Verdict::NotCaptured { reason }, Vec::new(), false)));
         }
     };
-    // A decision that leaves the bytes as they are is recorded too.
-    let settles = matches!(aim, Aim::Incoming { settles: true, .. });
+    // A decision that leaves the bytes as they are is recorded too, and so is its undo.
+    let settles = match aim {
+        Aim::Incoming { settles } => *settles,
+        Aim::Without { .. } => {
+            let mut taken = runs.iter().filter(|run| run.role == Role::Take);
+            taken.all(|run| run.before == run.after)
+        }
+        _ => false,
+    };
     if entry == *now && !settles {
         let unclear = || Verdict::Ambiguous { reason: UNCLEAR.to_owned() };
         return Ok(in_doubt.then(|| step(unclear(), Vec::new(), false)));

@@ -31,7 +31,7 @@ impl Preview {
     /// The receipt that the rewind would have if everything went as planned.
     #[must_use]
     pub fn receipt(&self) -> Receipt {
-        let receipt = Receipt::new(&self.plan, None);
+        let receipt = Receipt::of_kind(&self.plan, self.kind, None);
         Receipt { point: restored_point(&self.plan, self.kind), ..receipt }
     }
 

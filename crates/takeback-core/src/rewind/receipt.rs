@@ -10,7 +10,8 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use takeback_store::state::{BranchName, ExecutionId};
 use takeback_store::{
-    Entry, Evidence, IN_PART, NotCapturedReason, PointId, RewindId, RewindRecord, WorkPath,
+    Entry, Evidence, IN_PART, NotCapturedReason, PointId, RewindId, RewindKind, RewindRecord,
+    WorkPath,
 };
 
 use self::wire::file_path;
@@ -281,6 +282,11 @@ fn plural(places: usize) -> &'static str {
     if places == 1 { "place" } else { "places" }
 }
 
+/// The text for a file of which only the conflict is settled.
+const SETTLED: &str = "settled: it stays as it is";
+/// The same for an undo of that.
+const REOPENED: &str = "its conflict is open again: it stays as it is";
+
 /// The text for a file that is in place and not confirmed by the disk.
 pub const UNCONFIRMED: &str = "in place, but the disk did not confirm it";
 
@@ -324,7 +330,7 @@ impl Receipt {
                     receipt.errors.push(Problem { path, error });
                 }
                 (StepOutcome::Done, _) if step.is_settled_as_it_is() => {
-                    receipt.kept_files.push(note("settled: it stays as it is"));
+                    receipt.kept_files.push(note(SETTLED));
                 }
                 (StepOutcome::Done, Verdict::Restore { .. }) => receipt.restored_files.push(path),
                 (StepOutcome::Done, Verdict::Delete) => receipt.deleted_files.push(path),
@@ -361,8 +367,23 @@ impl Receipt {
             rewind: Some(record.id),
             point: restored_point(plan, record.kind),
             safety_point: Some(record.safety_point),
-            ..Self::new(plan, Some(outcomes))
+            ..Self::of_kind(plan, record.kind, Some(outcomes))
         }
+    }
+
+    /// As [`Receipt::new`], for an operation of this kind.
+    pub(super) fn of_kind(plan: &Plan, kind: RewindKind, outcomes: Option<&[StepOutcome]>) -> Self {
+        let mut receipt = Self::new(plan, outcomes);
+        if let RewindKind::Undo { .. } = kind {
+            let settled = receipt.kept_files.iter_mut().filter(|note| note.reason == SETTLED);
+            settled.for_each(|note| REOPENED.clone_into(&mut note.reason));
+        }
+        receipt
+    }
+
+    /// Whether conflicts were settled, or are open again, without a change of their files.
+    pub(super) fn changed_conflicts(&self) -> bool {
+        self.kept_files.iter().any(|note| [SETTLED, REOPENED].contains(&note.reason.as_str()))
     }
 
     /// The receipt of a rewind whose process ended after it was applied and before it was reverted.
