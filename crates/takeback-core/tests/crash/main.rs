@@ -21,6 +21,7 @@ mod rollback;
 mod rewind;
 mod scene;
 mod stages;
+mod take_back;
 mod rewind_failures;
 
 use std::cell::RefCell;

@@ -50,7 +50,7 @@ impl Scene {
         Self::of(sandbox, listed, |sandbox, _| sandbox.redo())
     }
 
-    fn of(
+    pub(crate) fn of(
         sandbox: Sandbox,
         listed: Vec<PointTree>,
         work: impl FnOnce(&mut Sandbox, &[PointTree]) -> Receipt,
@@ -83,7 +83,7 @@ fn lay_out(sandbox: &Sandbox) {
     symlink("edit.txt", sandbox.at("link-gone")).unwrap();
 }
 
-fn play(sandbox: &mut Sandbox) -> Vec<PointTree> {
+pub(crate) fn play(sandbox: &mut Sandbox) -> Vec<PointTree> {
     lay_out(sandbox);
     let mut listed = Vec::new();
     let point = checkpoint(&mut sandbox.workspace, Some("first")).unwrap().point.unwrap();
