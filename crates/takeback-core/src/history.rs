@@ -40,6 +40,7 @@ pub use self::file_diff::{
     Comparison, Contents, DAMAGED, FileDiff, LineCounts, LineDiff, Lines, Part, Passage, Text,
     between,
 };
+pub(crate) use self::log::next_of_session;
 pub use self::log::{
     AuthorFilter, LogFilter, LogQuery, LogRow, LogRows, OperationRow, PointRow, UnreadablePaths,
     changes_until, git_moved, keep_own, log, next_point,

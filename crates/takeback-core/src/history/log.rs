@@ -137,13 +137,29 @@ impl PointRow {
 
 /// The next point of the same timeline; safety points are none.
 pub fn next_point(store: &dyn Store, point: &Point) -> Result<Option<Point>, StoreError> {
+    next_where(store, point, |other| same_timeline(point, other))
+}
+
+/// The next point of the same session, where its turn ends. Other sessions make points in the middle of it.
+pub(crate) fn next_of_session(
+    store: &dyn Store,
+    point: &Point,
+) -> Result<Option<Point>, StoreError> {
+    next_where(store, point, |other| other.session == point.session)
+}
+
+fn next_where(
+    store: &dyn Store,
+    point: &Point,
+    is_next: impl Fn(&Point) -> bool,
+) -> Result<Option<Point>, StoreError> {
     let mut most = 16;
     loop {
         let later = store.find_points(PointQuery::From { seq: point.seq, most })?;
         let is_all = later.len() < most;
         let after = later.into_iter().skip_while(|other| other.id != point.id).skip(1);
         let mut listed = after.filter(|other| PointFilter::WithoutSafety.includes(other));
-        let next = listed.find(|other| same_timeline(point, other));
+        let next = listed.find(|other| is_next(other));
         if next.is_some() || is_all {
             return Ok(next);
         }

@@ -8,16 +8,21 @@ use takeback_store::{
 
 use super::request::{ChosenChanges, RewindScope};
 use super::target::continued_by;
-use crate::history::next_point;
+use crate::history::{next_of_session, next_point};
 
 impl ChosenChanges {
-    /// What the agent did after a point and before the next one; after a point that you made, any agent.
+    /// What the agent did after a point and before its next one, with its subagents; after a point that you
+    /// made and before the next one, any agent.
     pub fn of_turn(store: &dyn Store, point: &Point) -> Result<Self, StoreError> {
         let scope = match &point.session {
             Some(session) => RewindScope::Sessions(with_subagents(store, session)?),
             None => RewindScope::AllAgents,
         };
-        let through = next_point(store, point)?.map(|next| next.seq);
+        let next = match point.session {
+            Some(_) => next_of_session(store, point)?,
+            None => next_point(store, point)?,
+        };
+        let through = next.map(|next| next.seq);
         Ok(Self { point: point.id, stretch: (point.seq, through), scope, call: None })
     }
 
