@@ -125,7 +125,7 @@ impl FileOverlaps {
             count: overlap.lines.len(),
             mine: LineText(match policy {
                 ConflictPolicy::Markers => overlap.ours,
-                _ => lines[overlap.lines].concat(),
+                _ => lines.get(overlap.lines).unwrap_or_default().concat(),
             }),
             before: LineText(overlap.theirs),
         };

@@ -44,7 +44,7 @@ pub enum Choice {
     Text(Vec<u8>),
 }
 
-/// The conflicts of the newest operation that are still open, by path.
+/// The conflicts of the newest operation in effect that are still open, by path.
 pub fn open_conflicts(workspace: &Workspace) -> Result<Vec<OpenConflict>, RewindError> {
     let past = past_rewinds(workspace)?;
     let mut settled: BTreeSet<WorkPath> = BTreeSet::new();
@@ -55,16 +55,20 @@ pub fn open_conflicts(workspace: &Workspace) -> Result<Vec<OpenConflict>, Rewind
         }
         let plan = journal::plan_of(&record)
             .map_err(|source| RewindError::DamagedPlan { id: record.id, source })?;
+        let is_resolve = matches!(record.kind, RewindKind::Resolve { .. });
         for step in plan.steps {
             if settled.contains(&step.path) {
                 continue;
             }
-            if matches!(record.kind, RewindKind::Resolve { .. }) {
+            if is_resolve {
                 settled.insert(step.path.clone());
             }
             open.extend(conflict_of(&record, step));
         }
-        if !matches!(record.kind, RewindKind::Resolve { .. }) {
+        // An undo without conflicts of its own: what it took back was left out above, and the operation
+        // before that is the newest in effect.
+        let goes_on = is_resolve || !record.kind.is_undoable() && open.is_empty();
+        if !goes_on {
             break;
         }
     }

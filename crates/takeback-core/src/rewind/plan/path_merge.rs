@@ -110,11 +110,8 @@ pub(super) fn take_out_runs(
         Some(digest) => texts.get(&digest),
         None => Ok(None),
     };
-    if !found.is_empty()
-        && policy == ConflictPolicy::File
-        && let Some(text) = contents(&texts, now)?
-    {
-        let lines = found.of_first_text(&text);
+    if !found.is_empty() && policy == ConflictPolicy::File {
+        let lines = found.of_first_text(&contents(&texts, now)?.unwrap_or_default());
         let (instead, cancels) = taken_too(runs, now, sources)?;
         return Ok(PathOutcome::Conflict(PathConflict {
             reason: SAME_LINES,
