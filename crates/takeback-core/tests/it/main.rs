@@ -41,6 +41,7 @@ mod rewind;
 mod rollback;
 mod store_size;
 mod scope;
+mod take_back;
 mod text;
 mod stages;
 mod stat_cache;

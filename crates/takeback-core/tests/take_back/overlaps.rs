@@ -128,7 +128,11 @@ impl Run {
             .flatten()
             .chain(receipt.merged_files.iter().map(|note| &note.path));
         assert_eq!(listed.filter(|path| **path == name).count(), usize::from(is_changed));
-        let shown = || format!("{name:?}: {now:?}\nis {disk:?}\nnot {expected:?}\n{receipt:?}");
+        let changes = self.script.files[file].changes.clone();
+        let shown = || {
+            let history: String = changes.iter().map(|change| format!("  {change:?}\n")).collect();
+            format!("{name:?}: {now:?}\nis {disk:?}\nnot {expected:?}\n{receipt:?}\n{history}")
+        };
         match expected {
             Expected::Untouched => {
                 assert!(!is_changed && lines.is_none() && !is_conflict, "{}", shown());
@@ -145,9 +149,18 @@ impl Run {
             Expected::Sections { .. } if !is_changed && is_conflict && lines.is_none() => {
                 self.cautious += 1;
             }
+            // It was deleted since, and stays so for some lines.
+            Expected::Sections { sections, .. } if *disk == Version::Absent => {
+                let conflicts = sections.iter().any(|section| section.instead.is_some());
+                assert!(policy == ConflictPolicy::File && conflicts, "{}", shown());
+                assert!(!is_changed && is_conflict, "{}", shown());
+            }
             Expected::Sections { sections, mode } => {
                 let Version::File { sections: are, mode: is } = disk else { panic!("{}", shown()) };
-                let Version::File { sections: were, .. } = &now else { panic!("{}", shown()) };
+                let were = match &now {
+                    Version::File { sections, .. } => sections.clone(),
+                    Version::Absent => sections.iter().map(|one| one.text.clone()).collect(),
+                };
                 let stays = policy == ConflictPolicy::File && lines.is_some();
                 assert!(is == mode || stays && !is_changed, "{}", shown());
                 for (at, section) in sections.iter().enumerate() {

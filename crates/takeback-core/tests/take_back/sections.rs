@@ -155,9 +155,7 @@ impl FileModel {
             }
         }
         match (whole, file) {
-            (Expected::Whole(_), Version::File { sections, mode })
-                if self.now != Version::Absent =>
-            {
+            (Expected::Whole(_), Version::File { sections, mode }) => {
                 let sections = sections.into_iter().enumerate();
                 let sections =
                     sections.map(|(at, text)| Section { text, instead: conflicts.remove(&at) });
