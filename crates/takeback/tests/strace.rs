@@ -270,6 +270,38 @@ fn a_rewind_and_its_undo() {
     kill_everywhere(&sandbox, &["undo", "-y"], "", Effect::TakeBack { with: "redo" });
 }
 
+const TEN: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
+
+#[test]
+fn a_revert_a_restore_a_settling_and_an_undo_by_id() {
+    let sandbox = Sandbox::new();
+    lay_out(&sandbox);
+    sandbox.write("a.txt", TEN);
+    sandbox.record(PROMPT);
+    sandbox.record(
+        r#"{"event":"before_tool","session":"s","call":"1","tool":"Bash","shell":"./run"}"#,
+    );
+    let agents = TEN.replace("2\n", "two\n").replace("8\n", "eight\n");
+    sandbox.write("a.txt", &agents);
+    sandbox.write("made/new.txt", "made\n");
+    sandbox.remove("lib");
+    sandbox.record(AFTER);
+    sandbox.record(r#"{"event":"turn_end","session":"s"}"#);
+    let turn = sandbox.points().pop().unwrap();
+    kill_everywhere(&sandbox, &["revert", &turn, "-y"], "", Effect::TakeBack { with: "undo" });
+    let restore = ["restore", "lib", "a.txt", "--from", &turn, "-y"];
+    kill_everywhere(&sandbox, &restore, "", Effect::TakeBack { with: "undo" });
+
+    sandbox.write("a.txt", &agents.replace("two\n", "mine\n"));
+    assert_eq!(sandbox.run(&["revert", &turn, "-y"], "").status.code(), Some(4));
+    let settle = ["resolve", "--take", "before", "-y"];
+    kill_everywhere(&sandbox, &settle, "", Effect::TakeBack { with: "undo" });
+    let operations = sandbox.succeeds(&["log", "--ops", "--json"], "");
+    let operations: serde_json::Value = serde_json::from_str(&operations).unwrap();
+    let revert = operations[0]["id"].as_str().unwrap();
+    kill_everywhere(&sandbox, &["undo", revert, "-y"], "", Effect::TakeBack { with: "redo" });
+}
+
 /// The store is complete, or it is gone and the next command removes the rest of it.
 #[test]
 fn forgetting_a_workspace() {

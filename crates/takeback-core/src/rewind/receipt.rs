@@ -381,9 +381,20 @@ impl Receipt {
         receipt
     }
 
-    /// Whether conflicts were settled, or are open again, without a change of their files.
+    /// How many files stay as they are, with their conflicts settled.
+    #[must_use]
+    pub fn settled(&self) -> usize {
+        self.kept_files.iter().filter(|note| note.reason == SETTLED).count()
+    }
+
+    /// How many files stay as they are, with their conflicts open again.
+    #[must_use]
+    pub fn reopened(&self) -> usize {
+        self.kept_files.iter().filter(|note| note.reason == REOPENED).count()
+    }
+
     pub(super) fn changed_conflicts(&self) -> bool {
-        self.kept_files.iter().any(|note| [SETTLED, REOPENED].contains(&note.reason.as_str()))
+        self.settled() + self.reopened() > 0
     }
 
     /// The receipt of a rewind whose process ended after it was applied and before it was reverted.
@@ -449,9 +460,11 @@ impl Receipt {
             && self.merged_files.is_empty())
     }
 
-    /// Whether any file or an agent's state is (or would be) changed.
+    /// Whether any file, a conflict or an agent's state is (or would be) changed.
     #[must_use]
     pub fn changed_something(&self) -> bool {
-        self.changed_files() || self.state.as_ref().is_some_and(|state| state.moved)
+        self.changed_files()
+            || self.changed_conflicts()
+            || self.state.as_ref().is_some_and(|state| state.moved)
     }
 }

@@ -17,6 +17,12 @@ struct Operation {
     of: Option<usize>,
 }
 
+/// What an operation reported.
+struct Outcome<'a> {
+    receipt: &'a Receipt,
+    policy: ConflictPolicy,
+}
+
 struct Run {
     script: Script,
     operations: Vec<Operation>,
@@ -96,12 +102,13 @@ impl Run {
         assert!(receipt.not_captured.is_empty() && receipt.kept_files.is_empty(), "{receipt:?}");
         let by = By::Operation(self.operations.len());
         let mut reported = 0;
-        for file in 0..FILES.len() {
-            let expected = self.script.files[file].without(&changes[file]);
+        let outcome = Outcome { receipt, policy };
+        for (file, changes) in changes.iter().enumerate() {
+            let expected = self.script.files[file].without(changes);
             let disk = self.script.disk(file);
-            let in_part = self.check_file(receipt, file, &disk, &expected, policy);
+            let in_part = self.check_file(&outcome, file, &disk, &expected);
             reported += usize::from(in_part);
-            self.script.files[file].record(by, disk, changes[file].clone(), in_part);
+            self.script.files[file].record(by, disk, changes.clone(), in_part);
         }
         assert_eq!(receipt.success, reported == 0, "{receipt:?}");
         if let Some(id) = receipt.rewind {
@@ -112,12 +119,12 @@ impl Run {
     /// Whether a conflict of the file is reported.
     fn check_file(
         &mut self,
-        receipt: &Receipt,
+        outcome: &Outcome,
         file: usize,
         disk: &Version,
         expected: &Expected,
-        policy: ConflictPolicy,
     ) -> bool {
+        let Outcome { receipt, policy } = *outcome;
         let name = path(FILES[file]);
         let now = self.script.files[file].now.clone();
         let lines = receipt.conflict_lines.iter().find(|of| of.path == name);

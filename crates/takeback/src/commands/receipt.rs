@@ -366,6 +366,8 @@ fn summary(receipt: &Receipt, tense: Tense) -> String {
         ),
         (receipt.deleted_files.len(), "deleted", "to delete"),
         (receipt.merged_files.len(), "merged", "to merge"),
+        (receipt.settled(), "settled", "to settle"),
+        (receipt.reopened(), "conflict open again", "conflict to open again"),
     ] {
         if n > 0 {
             done.push(format!("{n} {}", if did { past } else { future }));
@@ -373,9 +375,10 @@ fn summary(receipt: &Receipt, tense: Tense) -> String {
     }
     let nothing = if is_refused(receipt, tense) { "nothing changed" } else { "nothing to change" };
     let mut parts = vec![if done.is_empty() { nothing.to_owned() } else { done.join(", ") }];
-    if !receipt.kept_files.is_empty() {
+    let kept = receipt.kept_files.len() - receipt.settled() - receipt.reopened();
+    if kept > 0 {
         let verb = if tense == Tense::Would { "to keep" } else { "kept" };
-        parts.push(format!("{} {verb}", receipt.kept_files.len()));
+        parts.push(format!("{kept} {verb}"));
     }
     for (n, noun) in [(receipt.conflicts.len(), "conflict"), (receipt.errors.len(), "error")] {
         if n > 0 {

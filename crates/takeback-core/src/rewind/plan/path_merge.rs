@@ -23,13 +23,16 @@ pub(super) struct PathConflict {
     /// The lines, if it is about lines.
     pub(super) lines: Vec<LineConflict>,
     /// What would be there if other authors' changes were taken back too, if it is about the whole file.
-    pub(super) instead: Option<(Entry, MadeText)>,
+    pub(super) instead: Option<MadeEntry>,
     /// What would be cancelled.
     pub(super) cancels: Vec<Seq>,
 }
 
 /// Contents that no file has had, if there are any.
 type MadeText = Option<(Digest, Vec<u8>)>;
+
+/// An entry with its contents, if no file has had them.
+type MadeEntry = (Entry, MadeText);
 
 /// A path without the runs.
 pub(super) struct Merge {
@@ -96,8 +99,8 @@ pub(super) fn take_out_runs(
             }
             Merged::Conflict(reason) => {
                 let (instead, cancels) = taken_too(runs, now, sources)?;
-                let conflict = PathConflict { reason, lines: Vec::new(), instead, cancels };
-                return Ok(PathOutcome::Conflict(conflict));
+                let lines = Vec::new();
+                return Ok(PathOutcome::Conflict(PathConflict { reason, lines, instead, cancels }));
             }
             Merged::Lacking(reason) => return Ok(PathOutcome::Lacking(reason)),
         };
@@ -173,7 +176,7 @@ fn taken_too(
     runs: &[Run<'_>],
     now: &Entry,
     sources: &dyn Sources,
-) -> Result<(Option<(Entry, MadeText)>, Vec<Seq>), StoreError> {
+) -> Result<(Option<MadeEntry>, Vec<Seq>), StoreError> {
     Ok(match take_out_runs(runs, now, ConflictPolicy::Take, sources)? {
         PathOutcome::Merged(merge) => (Some((merge.entry, merge.text)), merge.cancels),
         _ => (None, Vec::new()),
