@@ -74,6 +74,18 @@ export class Client extends EventEmitter<ClientEvents> {
     preview: (point: string, options: Options<'checkpoint:preview', 'point'> = {}) =>
       this.call('checkpoint:preview', { ...options, point }),
     diff: (options: Options<'checkpoint:diff'> = {}) => this.call('checkpoint:diff', options),
+    /** Takes back one turn, one call or a range, and keeps what came later. */
+    revert: (what: string, options: Options<'checkpoint:revert', 'what'> = {}) =>
+      this.call('checkpoint:revert', { ...options, what }),
+    /** Brings paths back as they were, whoever changed them since. */
+    restore: (paths: string[], options: Options<'checkpoint:restore', 'paths'> = {}) =>
+      this.call('checkpoint:restore', { ...options, paths }),
+    /** The conflicts that the last operation left. */
+    conflicts: (options: Options<'checkpoint:conflicts'> = {}) =>
+      this.call('checkpoint:conflicts', options),
+    /** Settles them. */
+    resolve: (options: Options<'checkpoint:resolve'> = {}) =>
+      this.call('checkpoint:resolve', options),
     undo: (options: Options<'checkpoint:undo'> = {}) => this.call('checkpoint:undo', options),
     redo: (options: Options<'checkpoint:redo'> = {}) => this.call('checkpoint:redo', options),
     verify: (options: Options<'checkpoint:verify'> = {}) => this.call('checkpoint:verify', options),

@@ -23,6 +23,14 @@ export interface NewStateCheckpoint {
   session?: string;
 }
 
+/** How the conflicts of one file are settled. */
+export interface FileChoices {
+  /** As `checkpoint:conflicts` names it. */
+  filePath: string;
+  /** One for each place, in order; `null` leaves it open. A conflict without lines has one. */
+  places: ('mine' | 'before' | { text: string } | null)[];
+}
+
 /** An event of an agent, as a line of `takeback record`. */
 export type AgentEvent =
   | {

@@ -1,6 +1,6 @@
 // The parameters of every method; the results are generated.
 
-import type { AgentEvent, NewStateCheckpoint } from './inputs.js';
+import type { AgentEvent, FileChoices, NewStateCheckpoint } from './inputs.js';
 import type { JsonValue, Results } from './types.js';
 
 /** The workspace; without it, the client's own, or the folder that the server was started in. */
@@ -31,6 +31,16 @@ interface RewindTarget {
   take?: string[];
   /** Files with unclear changes: keep the changes as your own. */
   mine?: string[];
+  conflicts?: ConflictPolicy;
+}
+
+/** What becomes of lines that were changed again since: they stay (`keep`), their whole file stays
+ * (`file`), they are taken back too (`take`), or both versions are written (`markers`). */
+type ConflictPolicy = 'keep' | 'file' | 'take' | 'markers';
+
+/** The same call with the `mark` of a preview (`dryRun`) does exactly what that showed, or nothing. */
+interface ActionOptions extends RewindOptions {
+  mark?: string;
 }
 
 /** Which points to list. The filters can be combined. */
@@ -59,7 +69,7 @@ interface PointFilter {
 /** The parameters of every method. */
 export interface MethodParams {
   'checkpoint:list': { sessionId: string; contents?: boolean } & In;
-  'checkpoint:rewind': { sessionId: string; messageId: string } & In;
+  'checkpoint:rewind': { sessionId: string; messageId: string; conflicts?: ConflictPolicy } & In;
   'checkpoint:cleanup': { trustClock?: boolean } & In;
   'checkpoint:create': { label?: string } & In;
   'checkpoint:preview': RewindTarget & In;
@@ -72,7 +82,33 @@ export interface MethodParams {
     /** Only the changes of `you`, `agent`, an agent's name, or a session. */
     by?: string;
   } & In;
-  'checkpoint:undo': { exact?: boolean } & RewindOptions;
+  'checkpoint:revert': {
+    /** A turn by its point, a call (`POINT.N` or its id), or a range (`A..B`). */
+    what: string;
+    paths?: string[];
+    sessions?: string[];
+    allAgents?: boolean;
+    ambiguous?: 'leave' | 'take';
+    conflicts?: ConflictPolicy;
+  } & ActionOptions;
+  'checkpoint:restore': {
+    paths: string[];
+    /** The point; without it, the newest. */
+    from?: string;
+  } & ActionOptions;
+  'checkpoint:conflicts': In;
+  /** Either `take`, for all conflicts in `paths`, or `choices`. */
+  'checkpoint:resolve': {
+    paths?: string[];
+    take?: 'mine' | 'before';
+    choices?: FileChoices[];
+  } & ActionOptions;
+  'checkpoint:undo': {
+    exact?: boolean;
+    /** The id of the operation to take back; without it, the last one. */
+    operation?: string;
+    conflicts?: ConflictPolicy;
+  } & RewindOptions;
   'checkpoint:redo': { exact?: boolean } & RewindOptions;
   'checkpoint:verify': In;
   'history:blame': {

@@ -2,6 +2,58 @@
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
 
+/** `checkpoint:revert`, `checkpoint:restore`, `checkpoint:resolve`. */
+export interface ActionAnswer {
+  /** Everything planned was done, with no conflict, error or missing contents. */
+  success: boolean;
+  /** The id of the operation; `null` in a dry run, and if nothing was done. */
+  rewind: Id | null;
+  /** The point that was restored; `null` for an undo or redo. */
+  point: Id | null;
+  /** A rewind to this point restores the files as they were before; `null` in a dry run. */
+  safetyPoint: Id | null;
+  /** Files that were written. */
+  restoredFiles: string[];
+  /** Files that were deleted. */
+  deletedFiles: string[];
+  /** Files from which only the agent's part was taken out. */
+  mergedFiles: Note[];
+  /** Files left as they are because they are not the agent's. */
+  keptFiles: Note[];
+  /** Files first seen since the point; they are kept. */
+  firstSeen: FirstSighting[];
+  /** Files with changes that cannot be taken back without destroying another author's work. These changes stay; a file that is also in `mergedFiles` or `restoredFiles` keeps only some lines. */
+  conflicts: Conflict[];
+  /** Files whose author is unclear; they are kept. */
+  ambiguous: Note[];
+  /** Files whose earlier contents were not captured. */
+  notCaptured: Note[];
+  /** How the authors of the taken back changes are known. */
+  evidence: PathEvidence[];
+  /** Remarks about single files. */
+  notes: Note[];
+  /** Files that could not be written. */
+  errors: Problem[];
+  /** Agents that were working; left out if there were none. */
+  atWork?: ActiveSession[];
+  /** How to cut the agent's conversation to the same point, if it went on after it. */
+  conversation?: Conversation;
+  /** Whose changes it covers; left out where that is the operation's. */
+  covers?: Coverage;
+  /** Git, if HEAD has moved since the restored state. Takeback does not move it. */
+  git?: GitFollowUp;
+  /** Commands that make folders again which are not recorded, or bring them in line. */
+  hints?: InstallHint[];
+  /** With `dryRun`: the same call with this mark does what this preview shows, or nothing. */
+  mark?: string;
+  /** The exact bytes of restored and deleted names that are not UTF-8, as base64, by their text: one for each time it occurs in `restoredFiles`, then in `deletedFiles`. Left out if all names are UTF-8. */
+  pathsBase64?: Record<string, string[]>;
+  /** The agent's state that was moved together with the files. */
+  state?: StateReceipt;
+  /** Changes whose only evidence is that they happened while a call ran. */
+  windows?: Window[];
+}
+
 /** An agent that may write while files are rewound. */
 export interface ActiveSession {
   /** The session. */
@@ -714,6 +766,20 @@ export interface Note {
   filePathBase64?: string;
 }
 
+/** `resolve --list` and `checkpoint:conflicts`: a conflict that is not settled yet. */
+export interface OpenConflict {
+  /** The operation that left it. */
+  operation: Id;
+  /** The path, with `/` between names. */
+  filePath: string;
+  /** The reason. */
+  reason: string;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
+  filePathBase64?: string;
+  /** The lines; left out if the conflict is about the file as a whole. */
+  lines?: ConflictLines[];
+}
+
 /** The store is larger than `maxStoreBytes`. */
 export interface OverLimit {
   /** The limit. */
@@ -798,7 +864,7 @@ export type PointKind = 'prompt' | 'manual' | 'step' | 'safety' | 'rewind' | 'un
 export interface PreviewAnswer {
   /** Everything planned was done, with no conflict, error or missing contents. */
   success: boolean;
-  /** The id of the rewind; `null` in a dry run, and if nothing was done. */
+  /** The id of the operation; `null` in a dry run, and if nothing was done. */
   rewind: Id | null;
   /** The point that was restored; `null` for an undo or redo. */
   point: Id | null;
@@ -874,11 +940,11 @@ export interface PromptStats {
   left: number;
 }
 
-/** `rewind`, `undo`, `redo`, `state rollback` and their methods: what was done, verified on disk; in a dry run, what would be done. */
+/** `rewind`, `undo`, `redo`, `revert`, `restore`, `resolve`, `state rollback` and their methods: what was done, verified on disk; in a dry run, what would be done. */
 export interface Receipt {
   /** Everything planned was done, with no conflict, error or missing contents. */
   success: boolean;
-  /** The id of the rewind; `null` in a dry run, and if nothing was done. */
+  /** The id of the operation; `null` in a dry run, and if nothing was done. */
   rewind: Id | null;
   /** The point that was restored; `null` for an undo or redo. */
   point: Id | null;
@@ -1365,12 +1431,16 @@ export interface Window {
 export interface Results {
   'checkpoint:cleanup': number;
   'checkpoint:compare': CompareAnswer;
+  'checkpoint:conflicts': OpenConflict[];
   'checkpoint:create': CheckpointAnswer;
   'checkpoint:diff': FileDiff[];
   'checkpoint:fork': ForkAnswer;
   'checkpoint:list': FileCheckpoint[];
   'checkpoint:preview': PreviewAnswer;
   'checkpoint:redo': Receipt;
+  'checkpoint:resolve': ActionAnswer;
+  'checkpoint:restore': ActionAnswer;
+  'checkpoint:revert': ActionAnswer;
   'checkpoint:rewind': Receipt;
   'checkpoint:undo': Receipt;
   'checkpoint:verify': VerifyAnswer;
@@ -1410,12 +1480,16 @@ export interface Notifications {
 export const METHODS = [
   'checkpoint:cleanup',
   'checkpoint:compare',
+  'checkpoint:conflicts',
   'checkpoint:create',
   'checkpoint:diff',
   'checkpoint:fork',
   'checkpoint:list',
   'checkpoint:preview',
   'checkpoint:redo',
+  'checkpoint:resolve',
+  'checkpoint:restore',
+  'checkpoint:revert',
   'checkpoint:rewind',
   'checkpoint:undo',
   'checkpoint:verify',

@@ -100,6 +100,22 @@ test('bisect finds the prompt after which a command fails', async () => {
   assert.deepEqual([found.prompt, found.author.kind], ['three', 'agent']);
 });
 
+test('one turn is taken back, and conflicts are settled', async () => {
+  await story(client, user);
+  const shown = await client.checkpoint.revert('m1', { dryRun: true });
+  assert.equal(shown.conflicts.length, 1);
+  await client.checkpoint.revert('m1', { mark: shown.mark ?? '' });
+  assert.equal(user.read('a.txt'), 'three\n');
+  const taken = await client.checkpoint.revert('m1', { conflicts: 'take' });
+  assert.equal(user.read('a.txt'), 'one\n');
+  await client.checkpoint.undo({ operation: taken.rewind ?? '' });
+  assert.equal(user.read('a.txt'), 'three\n');
+  const restored = await client.checkpoint.restore(['a.txt'], { from: 'm2' });
+  assert.deepEqual([restored.success, user.read('a.txt')], [true, 'two\n']);
+  assert.deepEqual(await client.checkpoint.conflicts(), []);
+  assert.equal((await refusal(client.checkpoint.resolve({ take: 'mine' }))).kind, 'nothingToDo');
+});
+
 test('points are made, shown and restored', async () => {
   const made = await client.checkpoint.create({ label: 'start' });
   await story(client, user);

@@ -65,8 +65,8 @@ pub use self::point::{
     PointBasis, PointKind, RunAnswer, ShowAnswer, TakenBack,
 };
 pub use self::rewind::{
-    ActiveSession, Conflict, ConflictLines, Conversation, Coverage, Covered, OpenConflict,
-    PreviewAnswer, Receipt, RecoverAnswer, RecoverPreview, StateReceipt, Window,
+    ActionAnswer, ActiveSession, Conflict, ConflictLines, Conversation, Coverage, Covered,
+    OpenConflict, PreviewAnswer, Receipt, RecoverAnswer, RecoverPreview, StateReceipt, Window,
 };
 pub use self::rpc::{
     FileCheckpoint, FileCopies, FileCopy, HookAnswer, PointCreated, RecordAnswer, RecordedEvent,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FirstSighting, FollowUp, Id, Note, PathEvidence, Problem, Time};
 
-/// `rewind`, `undo`, `redo`, `state rollback` and their methods: what was done, verified on disk; in
+/// `rewind`, `undo`, `redo`, `revert`, `restore`, `resolve`, `state rollback` and their methods: what was done, verified on disk; in
 /// a dry run, what would be done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -14,7 +14,7 @@ use crate::{FirstSighting, FollowUp, Id, Note, PathEvidence, Problem, Time};
 pub struct Receipt {
     /// Everything planned was done, with no conflict, error or missing contents.
     pub success: bool,
-    /// The id of the rewind; `null` in a dry run, and if nothing was done.
+    /// The id of the operation; `null` in a dry run, and if nothing was done.
     pub rewind: Option<Id>,
     /// The point that was restored; `null` for an undo or redo.
     pub point: Option<Id>,
@@ -95,7 +95,7 @@ pub struct ConflictLines {
     pub before: String,
 }
 
-/// `resolve --list`: a conflict that is not settled yet.
+/// `resolve --list` and `checkpoint:conflicts`: a conflict that is not settled yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -147,6 +147,19 @@ pub struct PreviewAnswer {
     pub receipt: Receipt,
     /// `point:rewind` with this mark does what this preview shows, or nothing.
     pub mark: String,
+}
+
+/// `checkpoint:revert`, `checkpoint:restore`, `checkpoint:resolve`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ActionAnswer {
+    /// What was done; with `dryRun`, what would be done.
+    #[serde(flatten)]
+    pub receipt: Receipt,
+    /// With `dryRun`: the same call with this mark does what this preview shows, or nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
 }
 
 /// What happened to an agent's state.

@@ -6,11 +6,11 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ArchiveAnswer, BisectAnswer, BlameAnswer, BlameReport, CatAnswer, Checkpoint, CheckpointAnswer,
-    CleanupAnswer, CleanupPreview, CompareAnswer, ConfigAnswer, ConfigFileAnswer, ConfigSetAnswer,
-    DiffAnswer, DoctorAnswer, DuAnswer, EffectAnswer, ErrorAnswer, ExportAnswer, FileCheckpoint,
-    ForgetAnswer, ForkAnswer, HistoryAnswer, HookAnswer, ImportAnswer, InitAnswer, LogAnswer,
-    NotesShowAnswer, NotesWriteAnswer, OpenConflict, Point, PointCreated, PreviewAnswer,
+    ActionAnswer, ArchiveAnswer, BisectAnswer, BlameAnswer, BlameReport, CatAnswer, Checkpoint,
+    CheckpointAnswer, CleanupAnswer, CleanupPreview, CompareAnswer, ConfigAnswer, ConfigFileAnswer,
+    ConfigSetAnswer, DiffAnswer, DoctorAnswer, DuAnswer, EffectAnswer, ErrorAnswer, ExportAnswer,
+    FileCheckpoint, ForgetAnswer, ForkAnswer, HistoryAnswer, HookAnswer, ImportAnswer, InitAnswer,
+    LogAnswer, NotesShowAnswer, NotesWriteAnswer, OpenConflict, Point, PointCreated, PreviewAnswer,
     PurgeAnswer, Receipt, RecordAnswer, RecoverAnswer, RecoverPreview, RelocateAnswer,
     ResumeAnswer, RunAnswer, SaveAnswer, SeriesExportAnswer, ServeAnswer, ServerInfo, ServerStatus,
     SessionDeletePreview, SessionsAnswer, Setting, ShowAnswer, StateDeleteAnswer, StateDiffAnswer,
@@ -100,12 +100,16 @@ const COMMANDS: &[Entry] = entries! {
 const METHODS: &[Entry] = entries! {
     "checkpoint:cleanup": usize;
     "checkpoint:compare": CompareAnswer;
+    "checkpoint:conflicts": Vec<OpenConflict>;
     "checkpoint:create": CheckpointAnswer;
     "checkpoint:diff": DiffAnswer;
     "checkpoint:fork": ForkAnswer;
     "checkpoint:list": Vec<FileCheckpoint>;
     "checkpoint:preview": PreviewAnswer;
     "checkpoint:redo": Receipt;
+    "checkpoint:resolve": ActionAnswer;
+    "checkpoint:restore": ActionAnswer;
+    "checkpoint:revert": ActionAnswer;
     "checkpoint:rewind": Receipt;
     "checkpoint:undo": Receipt;
     "checkpoint:verify": VerifyAnswer;

@@ -21,6 +21,7 @@
 #![warn(missing_docs)]
 #![cfg_attr(test, expect(clippy::disallowed_methods, reason = "tests lay out their own trees"))]
 
+mod actions;
 mod answer_writer;
 mod answers;
 mod args;
@@ -63,6 +64,7 @@ pub use takeback_agents as agents;
 pub use takeback_core as core;
 pub use takeback_store as store;
 
+pub use crate::actions::{ActionError, RestoreQuery, RevertQuery, RevertTarget, SettledConflict};
 pub use crate::commands::bisect::{BisectQuery, BisectResult, BisectStep};
 pub use crate::forks::{ForkComparison, ForkExtent, ForkReport, ForkedFile, Origin};
 pub use crate::questions::{DiffEnd, DiffQuery, QuestionError, StatsQuery};

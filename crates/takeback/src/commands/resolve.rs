@@ -32,7 +32,7 @@ pub(crate) fn resolve(
     let mut open = open_conflicts(workspace)?;
     open.retain(|conflict| filter.includes(&conflict.path));
     if open.is_empty() && !args.list {
-        return Err(CommandError::new(Kind::Nothing, "the last operation left no conflicts"));
+        return Err(no_conflicts());
     }
     if args.list {
         return list(&open, screen);
@@ -50,7 +50,7 @@ pub(crate) fn resolve(
         writeln!(screen.out, "Nothing was settled.")?;
         return Ok(Kind::Nothing as u8);
     }
-    let titled = request(&open, changes);
+    let titled = request(&open, changes)?;
     // Each choice was the user's word already.
     let yes = args.doing.yes || (asks && !args.doing.dry_run);
     let doing = ApplyArgs { yes, ..args.doing.clone() };
@@ -60,16 +60,24 @@ pub(crate) fn resolve(
 }
 
 /// The request that makes these changes.
-pub(crate) fn request(open: &[OpenConflict], changes: Vec<IncomingChange>) -> TitledRequest {
+pub(crate) fn request(
+    open: &[OpenConflict],
+    changes: Vec<IncomingChange>,
+) -> Result<TitledRequest, CommandError> {
+    let of = open.first().map(|conflict| conflict.operation).ok_or_else(no_conflicts)?;
     let what = match changes.as_slice() {
         [change] => name(&change.path),
         changes => count(changes.len(), "file"),
     };
-    let kind = RewindKind::Resolve { of: open[0].operation };
+    let kind = RewindKind::Resolve { of };
     let incoming = Incoming { kind, changes, settles: true };
     let mut request = RewindRequest::new(Target::Incoming(Arc::new(incoming)));
     request.title = Some(format!("resolve of {what}"));
-    TitledRequest { title: format!("Resolve {what}"), request }
+    Ok(TitledRequest { title: format!("Resolve {what}"), request })
+}
+
+pub(crate) fn no_conflicts() -> CommandError {
+    CommandError::new(Kind::Nothing, "the last operation left no conflicts")
 }
 
 /// Prints the open conflicts.

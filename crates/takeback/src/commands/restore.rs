@@ -43,11 +43,16 @@ pub(crate) fn request(
     args: &RestoreArgs,
     point: &Point,
 ) -> Result<RewindRequest, CommandError> {
+    Ok(request_for(point, &args.paths, from_root(workspace, options, &args.paths)?))
+}
+
+/// [`request`] for these globs from the root; `paths`: as the user named them.
+pub(crate) fn request_for(point: &Point, paths: &[String], globs: Vec<String>) -> RewindRequest {
     let mut request = RewindRequest::new(Target::Restore(point.id));
-    request.paths = from_root(workspace, options, &args.paths)?;
-    let what = shorten(&plain(&args.paths.join(", ")), 60);
+    request.paths = globs;
+    let what = shorten(&plain(&paths.join(", ")), 60);
     request.title = Some(format!("restore of {what} from {}", called(point)));
-    Ok(request)
+    request
 }
 
 /// Asks about each hunk of each file, then restores those that were chosen.

@@ -2,14 +2,16 @@
 
 use takeback_core::Workspace;
 use takeback_core::rewind::{ChosenChanges, RewindRequest, RewindScope, Target};
-use takeback_store::{Call, CallId, CallKind, Point, SessionId, Store as LogStore, Timestamp};
+use takeback_store::{Call, CallId, CallKind, SessionId, Store as LogStore, Timestamp};
 
 use super::rewind::{TitledRequest, called, from_root, known_sessions, run_request};
 use super::show::details;
+use crate::actions::{RevertQuery, RevertTarget};
 use crate::args::{Options, RevertArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::point::find_in;
+use crate::questions::point_of;
 use crate::screen::{Screen, plain, shorten};
 
 pub(crate) fn revert(
@@ -30,11 +32,25 @@ pub(crate) fn request(
 ) -> Result<TitledRequest, CommandError> {
     // What an open turn wrote last is taken back too.
     takeback_core::look_around(workspace)?;
-    let Named { chosen, title } = find(workspace, args)?;
+    let query = RevertQuery {
+        what: find(workspace, args)?,
+        paths: from_root(workspace, options, &args.paths)?,
+        ambiguous: args.ambiguous.into(),
+        conflicts: args.conflicts.into(),
+    };
+    request_for(workspace, &query)
+}
+
+/// [`request`] for changes that are named by their ids.
+pub(crate) fn request_for(
+    workspace: &Workspace,
+    query: &RevertQuery,
+) -> Result<TitledRequest, CommandError> {
+    let Named { chosen, title } = chosen(workspace, &query.what)?;
     let mut request = RewindRequest::new(Target::Changes(chosen));
-    request.paths = from_root(workspace, options, &args.paths)?;
-    request.ambiguous = args.ambiguous.into();
-    request.conflicts = args.conflicts.into();
+    request.paths.clone_from(&query.paths);
+    request.ambiguous = query.ambiguous;
+    request.conflicts = query.conflicts;
     request.title = Some(format!("revert of {title}"));
     Ok(TitledRequest { title: format!("Revert {title}"), request })
 }
@@ -45,15 +61,52 @@ struct Named {
     title: String,
 }
 
-fn find(workspace: &Workspace, args: &RevertArgs) -> Result<Named, CommandError> {
+fn chosen(workspace: &Workspace, what: &RevertTarget) -> Result<Named, CommandError> {
+    let store = &*workspace.store;
+    match what {
+        RevertTarget::Turn(point) => {
+            let point = point_of(workspace, *point)?;
+            let chosen = ChosenChanges::of_turn(store, &point)?;
+            Ok(Named { chosen, title: called(&point) })
+        }
+        RevertTarget::Call { session, call } => {
+            let named = || format!("there is no call {} in {}", plain(&call.0), plain(&session.0));
+            let found = store.call(session, call)?;
+            of_call(store, &found.ok_or_else(|| CommandError::new(Kind::Error, named()))?)
+        }
+        RevertTarget::Range { from, to, scope } => {
+            let from = point_of(workspace, *from)?;
+            let to = to.map(|to| point_of(workspace, to)).transpose()?;
+            if to.as_ref().is_some_and(|to| to.seq < from.seq) {
+                return Err(CommandError::new(Kind::Usage, "the range ends before it begins")
+                    .hint("Write the older point first: @~5..@~2."));
+            }
+            let chosen = ChosenChanges::of_range(store, &from, to.as_ref(), scope.clone())?;
+            let end = to.as_ref().map_or_else(|| "now".to_owned(), called);
+            Ok(Named { chosen, title: format!("{} to {end}", called(&from)) })
+        }
+    }
+}
+
+/// What the words name.
+fn find(workspace: &Workspace, args: &RevertArgs) -> Result<RevertTarget, CommandError> {
     let store = &*workspace.store;
     let name = args.what.as_str();
     let of_point = match find_in(store, name) {
-        Ok(point) => return of_turn(store, &point),
+        Ok(point) => return Ok(RevertTarget::Turn(point.id)),
         Err(error) => error,
     };
     if let Some((from, to)) = name.split_once("..") {
-        return of_range(workspace, args, from, to);
+        let from = find_in(store, from)?.id;
+        let to = if to.is_empty() { None } else { Some(find_in(store, to)?.id) };
+        let scope = match (args.all_agents, args.session.is_empty()) {
+            (true, _) => Some(RewindScope::AllAgents),
+            (false, false) => {
+                Some(RewindScope::Sessions(known_sessions(workspace, &args.session)?))
+            }
+            (false, true) => None,
+        };
+        return Ok(RevertTarget::Range { from, to, scope });
     }
     if let Some((point, number)) = name.rsplit_once('.')
         && let Ok(number) = number.parse::<usize>()
@@ -61,47 +114,20 @@ fn find(workspace: &Workspace, args: &RevertArgs) -> Result<Named, CommandError>
     {
         let call = details.answer.calls.iter().find(|call| call.number == Some(number));
         let call = call.ok_or_else(|| no_call(name, point))?;
-        let (session, id) = (SessionId::from(call.session.as_str()), CallId(call.id.clone()));
-        let call = store.call(&session, &id)?.ok_or_else(|| no_call(name, point))?;
-        return of_call(store, &call);
+        let session = SessionId::from(call.session.as_str());
+        return Ok(RevertTarget::Call { session, call: CallId(call.id.clone()) });
     }
     match calls_called(store, name)?.as_slice() {
         [] => Err(of_point.hint("A call is POINT.N: `takeback show POINT` numbers the calls.")),
-        [call] => of_call(store, call),
+        [Call { session, id, .. }] => {
+            Ok(RevertTarget::Call { session: session.clone(), call: id.clone() })
+        }
         [..] => Err(CommandError::new(
             Kind::Error,
             format!("more than one call is called {}", plain(name)),
         )
         .hint("Write POINT.N: `takeback show POINT` numbers the calls.")),
     }
-}
-
-fn of_turn(store: &dyn LogStore, point: &Point) -> Result<Named, CommandError> {
-    let chosen = ChosenChanges::of_turn(store, point)?;
-    Ok(Named { chosen, title: called(point) })
-}
-
-fn of_range(
-    workspace: &Workspace,
-    args: &RevertArgs,
-    from: &str,
-    to: &str,
-) -> Result<Named, CommandError> {
-    let store = &*workspace.store;
-    let from = find_in(store, from)?;
-    let to = if to.is_empty() { None } else { Some(find_in(store, to)?) };
-    if to.as_ref().is_some_and(|to| to.seq < from.seq) {
-        return Err(CommandError::new(Kind::Usage, "the range ends before it begins")
-            .hint("Write the older point first: @~5..@~2."));
-    }
-    let scope = match (args.all_agents, args.session.is_empty()) {
-        (true, _) => Some(RewindScope::AllAgents),
-        (false, false) => Some(RewindScope::Sessions(known_sessions(workspace, &args.session)?)),
-        (false, true) => None,
-    };
-    let chosen = ChosenChanges::of_range(store, &from, to.as_ref(), scope)?;
-    let end = to.as_ref().map_or_else(|| "now".to_owned(), called);
-    Ok(Named { chosen, title: format!("{} to {end}", called(&from)) })
 }
 
 fn of_call(store: &dyn LogStore, call: &Call) -> Result<Named, CommandError> {

@@ -25,7 +25,7 @@ use self::active_sessions::{ActiveSession, active_sessions};
 pub(crate) use self::batch::{apply_marked, preview_marked, run_unattended};
 use self::batch::{is_already_there, receipt_of, tense_of, windows_of};
 pub(crate) use self::follow_up::{after_rewind, before_rewind};
-pub(crate) use self::undo::{redo, undo};
+pub(crate) use self::undo::{find_operation, redo, undo};
 use super::choose::choose;
 use super::cleanup::enforce_point_cap;
 use super::conversation::{self, cut_of};

@@ -1,5 +1,6 @@
 //! `serve`: the commands as JSON-RPC methods for other programs, as specified in `docs/design/protocol.md`.
 
+mod actions;
 mod address;
 mod background;
 mod client;

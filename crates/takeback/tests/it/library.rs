@@ -6,8 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use takeback::core::Outcome;
+use takeback::core::rewind::{Choice, ConflictPolicy};
 use takeback::store::{Author, CallState, SessionId};
-use takeback::{BisectQuery, RecordingGap, Takeback, Tool};
+use takeback::{
+    BisectQuery, RecordingGap, RestoreQuery, RevertQuery, RevertTarget, SettledConflict, Takeback,
+    Tool, Turn,
+};
 use tempfile::TempDir;
 
 #[path = "../../examples/library.rs"]
@@ -279,4 +283,67 @@ fn bisect_finds_the_call_that_broke_a_command() {
     assert!(error.contains("there is nothing to find"), "{error}");
     let error = takeback.bisect(&BisectQuery::of([""; 0])).unwrap_err().to_string();
     assert!(error.starts_with("the command is empty"), "{error}");
+}
+
+/// `a.txt` was changed in two turns and by the user: its first and last line, and then the last again.
+fn conflicting(project: &Project) -> Turn {
+    project.write("a.txt", "1\n2\n3\n4\n5\n").unwrap();
+    let turn = project.takeback.prompt("s", "ends").unwrap();
+    let edit = || project.write("a.txt", "first\n2\n3\n4\nlast\n");
+    turn.call("c1", Tool::edit("a.txt"), edit).unwrap();
+    project.takeback.prompt("s", "later").unwrap();
+    project.write("a.txt", "first\n2\n3\n4\nlast, by me\n").unwrap();
+    turn
+}
+
+#[test]
+fn a_reverted_turn_leaves_conflicts_that_can_be_settled_one_by_one() {
+    let project = project();
+    let turn = conflicting(&project);
+    let query = RevertQuery::new(RevertTarget::Turn(turn.point()));
+    let plan = project.takeback.revert(&query).unwrap();
+    assert_eq!(plan.preview().receipt().conflict_lines[0].lines[0].line, 5);
+    let receipt = plan.apply().unwrap();
+    assert_eq!(project.read("a.txt"), "1\n2\n3\n4\nlast, by me\n");
+    let [open] = <[_; 1]>::try_from(project.takeback.conflicts().unwrap()).unwrap();
+    assert_eq!(open.operation, receipt.rewind.unwrap());
+    let text = Choice::Text(b"last of all\n".to_vec());
+    let settled = SettledConflict { conflict: open, choices: vec![Some(text)] };
+    project.takeback.resolve(&[settled]).unwrap().apply().unwrap();
+    assert_eq!(project.read("a.txt"), "1\n2\n3\n4\nlast of all\n");
+    assert_eq!(project.takeback.conflicts().unwrap(), []);
+    assert!(project.takeback.resolve(&[]).is_err());
+}
+
+#[test]
+fn a_call_a_range_and_an_operation_are_taken_back() {
+    let project = project();
+    let turn = conflicting(&project);
+    let call = RevertTarget::Call { session: SessionId::from("s"), call: "c1".into() };
+    let query = RevertQuery { conflicts: ConflictPolicy::Take, ..RevertQuery::new(call) };
+    let receipt = project.takeback.revert(&query).unwrap().apply().unwrap();
+    assert_eq!(project.read("a.txt"), "1\n2\n3\n4\n5\n");
+    let undo = project.takeback.undo_operation(receipt.rewind.unwrap()).unwrap();
+    undo.apply().unwrap();
+    assert_eq!(project.read("a.txt"), "first\n2\n3\n4\nlast, by me\n");
+    let range = RevertTarget::Range { from: turn.point(), to: None, scope: None };
+    let query = RevertQuery { paths: vec!["b*".to_owned()], ..RevertQuery::new(range) };
+    assert!(project.takeback.revert(&query).unwrap().preview().plan.does_nothing());
+    let unknown = RevertTarget::Call { session: SessionId::from("s"), call: "c9".into() };
+    let error = project.takeback.revert(&RevertQuery::new(unknown)).unwrap_err();
+    assert_eq!(error.to_string(), "there is no call c9 in s");
+}
+
+#[test]
+fn paths_come_back_whoever_changed_them() {
+    let project = project();
+    let point = project.takeback.checkpoint(None).unwrap();
+    project.write("a.txt", "by me\n").unwrap();
+    project.write("b.txt", "by me\n").unwrap();
+    let query = RestoreQuery { from: point, paths: vec!["a.*".to_owned()] };
+    assert!(project.takeback.restore(&query).unwrap().apply().unwrap().success);
+    assert_eq!(
+        (project.read("a.txt"), project.read("b.txt")),
+        ("before\n".into(), "by me\n".into())
+    );
 }

@@ -45,6 +45,10 @@ const ASKED: &[(&str, &[&str])] = &[
     ("log", &["log", "-a"]),
     ("undo", &["undo", "--dry-run"]),
     ("undo", &["undo", "-y"]),
+    ("revert", &["revert", "@", "-y"]),
+    ("resolve", &["resolve", "--list"]),
+    ("resolve", &["resolve", "--take", "mine", "-y"]),
+    ("undo", &["undo", "-y"]),
     ("redo", &["redo", "-y"]),
     ("undo", &["undo", "-y"]),
     ("revert", &["revert", "@", "--dry-run"]),
@@ -206,7 +210,7 @@ fn answers_match_the_schema() {
     let told: Vec<&str> = seen.into_iter().collect();
     assert_eq!(
         told,
-        ["bisect", "diff", "du", "rewind", "run", "show", "status"],
+        ["bisect", "diff", "du", "revert", "rewind", "run", "show", "status"],
         "these met a name that is not UTF-8"
     );
 }

@@ -46,10 +46,14 @@ pub(crate) fn run_unattended(
 /// The preview, for a program that shows it to its user. Its `mark` identifies the plan.
 pub(crate) fn preview_marked(
     workspace: &mut Workspace,
-    request: &RewindRequest,
+    options: &Options,
+    mut request: RewindRequest,
+    args: &ApplyArgs,
 ) -> Result<answers::PreviewAnswer, CommandError> {
-    catch_up(workspace, request)?;
-    let shown = preview(workspace, request)?;
+    request.outside = args.outside;
+    request.discard = discarded(workspace, options, &args.discard)?;
+    catch_up(workspace, &request)?;
+    let shown = preview(workspace, &request)?;
     let follow_up = before_rewind(workspace, &shown)?;
     let receipt = answer_with(&receipt_of(&shown, false), &shown.windows, follow_up);
     let receipt = answers::Receipt { covers: answers::coverage(&shown.coverage), ..receipt };

@@ -4,8 +4,8 @@ use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_ipc::{Fault, NamedParams, Outcome, Outlet};
 
-use super::client::{Client, result};
-use super::points::{RewindMode, rewind_to};
+use super::client::{Client, ClientWorkspace, result};
+use super::points::{RewindMode, conflicts, rewind_to};
 use crate::args::{ApplyArgs, DiffArgs};
 use crate::commands::filediff::Contents;
 use crate::commands::{checkpoint, diff, rewind, verify};
@@ -50,20 +50,35 @@ pub(super) fn differences(client: &mut Client, params: &NamedParams, _: &Outlet)
 }
 
 pub(super) fn undo(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
-    undo_or_redo(client, params, Target::Undo)
+    let name: Option<String> = params.optional("operation")?;
+    let conflicts = conflicts(params)?;
+    let at = client.mended(params, Store::MustExist)?;
+    let target = match name {
+        None => Target::Undo,
+        Some(name) => {
+            let store = &*at.handle.place.workspace.store;
+            Target::Operation(rewind::find_operation(store, &name)?.id)
+        }
+    };
+    let mut request = RewindRequest::new(target);
+    request.conflicts = conflicts.into();
+    undo_or_redo(at, params, request)
 }
 
 pub(super) fn redo(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
-    undo_or_redo(client, params, Target::Redo)
+    let at = client.mended(params, Store::MustExist)?;
+    undo_or_redo(at, params, RewindRequest::new(Target::Redo))
 }
 
-fn undo_or_redo(client: &mut Client, params: &NamedParams, target: Target) -> Outcome {
-    let mut request = RewindRequest::new(target);
+fn undo_or_redo(
+    at: ClientWorkspace<'_>,
+    params: &NamedParams,
+    mut request: RewindRequest,
+) -> Outcome {
     if params.or_default("exact")? {
         request.exactness = Exactness::Exact;
     }
     let doing = apply_args(params)?;
-    let at = client.mended(params, Store::MustExist)?;
     let (receipt, _) =
         rewind::run_unattended(&mut at.handle.place.workspace, &at.options, request, &doing)?;
     result(&receipt)

@@ -11,6 +11,7 @@ use takeback_store::{Entry, NotCapturedReason, Point, PointKind, SessionId, Stor
 
 use super::client::{Client, result};
 use super::fault::{self, MOST_BYTES, fault};
+use super::points::conflicts;
 use crate::answers;
 use crate::args::ApplyArgs;
 use crate::commands::cleanup::clean_up_now;
@@ -96,7 +97,8 @@ pub(super) fn rewind(client: &mut Client, params: &NamedParams, _: &Outlet) -> O
     let workspace = &mut at.handle.place.workspace;
     let points = workspace.store.points().map_err(CommandError::from)?;
     let point = of_message(&points, &session, &message)?;
-    let request = RewindRequest::new(Target::Point(point.id));
+    let mut request = RewindRequest::new(Target::Point(point.id));
+    request.conflicts = conflicts(params)?.into();
     let (receipt, _) = run_unattended(workspace, &at.options, request, &ApplyArgs::default())?;
     result(&receipt)
 }

@@ -4,7 +4,8 @@ use takeback_ipc::{NamedParams, Outcome, Outlet, Params};
 
 use super::client::Client;
 use super::{
-    checkpoints, events, file_checkpoints, forks, history, points, server, sessions, states, watch,
+    actions, checkpoints, events, file_checkpoints, forks, history, points, server, sessions,
+    states, watch,
 };
 
 pub(super) struct Method {
@@ -36,7 +37,11 @@ macro_rules! doing {
 
 pub(super) const METHODS: &[Method] = &[
     named("checkpoint:list", &["sessionId", "contents", "workspace"], file_checkpoints::list),
-    named("checkpoint:rewind", &["sessionId", "messageId", "workspace"], file_checkpoints::rewind),
+    named(
+        "checkpoint:rewind",
+        &["sessionId", "messageId", "workspace", "conflicts"],
+        file_checkpoints::rewind,
+    ),
     named("checkpoint:cleanup", &["trustClock", "workspace"], file_checkpoints::cleanup),
     named("checkpoint:create", &["label", "workspace"], checkpoints::create),
     named(
@@ -51,6 +56,7 @@ pub(super) const METHODS: &[Method] = &[
             "workspace",
             "take",
             "mine",
+            "conflicts",
         ],
         checkpoints::preview,
     ),
@@ -67,8 +73,16 @@ pub(super) const METHODS: &[Method] = &[
     named("history:path", &["path", "limit", "workspace"], history::path),
     named("history:cat", &["file", "workspace", "lines", "maxBytes"], history::file),
     named("history:stats", &["range", "since", "workspace"], history::counts),
-    named("checkpoint:undo", doing!("exact"), checkpoints::undo),
+    named("checkpoint:undo", doing!("exact"; "operation", "conflicts"), checkpoints::undo),
     named("checkpoint:redo", doing!("exact"), checkpoints::redo),
+    named(
+        "checkpoint:revert",
+        doing!("what", "paths", "sessions", "allAgents", "ambiguous", "conflicts"; "mark"),
+        actions::revert,
+    ),
+    named("checkpoint:restore", doing!("paths", "from"; "mark"), actions::restore),
+    named("checkpoint:conflicts", &["workspace"], actions::open),
+    named("checkpoint:resolve", doing!("paths", "take", "choices"; "mark"), actions::resolve),
     named("checkpoint:verify", &["workspace"], checkpoints::verify),
     named(
         "point:list",
@@ -91,7 +105,7 @@ pub(super) const METHODS: &[Method] = &[
     named("point:show", &["point", "workspace"], points::show),
     named(
         "point:rewind",
-        doing!("point", "paths", "exact", "sessions", "allAgents", "ambiguous"; "mark", "take", "mine"),
+        doing!("point", "paths", "exact", "sessions", "allAgents", "ambiguous"; "mark", "take", "mine", "conflicts"),
         points::rewind,
     ),
     named("point:subscribe", &["all", "workspace"], watch::subscribe),

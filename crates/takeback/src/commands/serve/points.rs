@@ -99,7 +99,10 @@ pub(super) fn rewind_to(
     let request = rewind::request(workspace, &at.options, &args, find(&points, &name)?)?;
     let mark: Option<String> = params.optional("mark")?;
     match (wish, &mark) {
-        (RewindMode::Preview, _) => result(&rewind::preview_marked(workspace, &request)?),
+        (RewindMode::Preview, _) => {
+            let shown = rewind::preview_marked(workspace, &at.options, request, &args.doing)?;
+            result(&shown)
+        }
         (RewindMode::Rewind, Some(mark)) if !args.doing.dry_run => {
             result(&rewind::apply_marked(workspace, &at.options, request, &args.doing, mark)?)
         }

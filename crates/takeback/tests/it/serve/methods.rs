@@ -432,3 +432,79 @@ fn what_blame_could_not_ask_is_in_its_answer() {
     assert_eq!(why, user.json(&["why", "a.txt:1"]));
     user.succeeds(&["blame", "a.txt", "--json"]).reports(problem);
 }
+
+#[test]
+fn actions_do_what_their_preview_shows() {
+    let (user, mut client) = user_with_server();
+    user.write("a.txt", "1\n2\n3\n4\n5\n");
+    client.record(&json!({ "event": "prompt", "session": "s1", "message": "m1", "text": "ends" }));
+    client.edit("s1", "c1", "a.txt", || user.write("a.txt", "first\n2\n3\n4\nlast\n"));
+    client.record(&json!({ "event": "turn_end", "session": "s1" }));
+    client.record(&json!({ "event": "prompt", "session": "s1", "message": "m2", "text": "later" }));
+    client.record(&json!({ "event": "turn_end", "session": "s1" }));
+    user.write("a.txt", "first\n2\n3\n4\nmine\n");
+
+    let mut shown = client.call("checkpoint:revert", &json!({ "what": "m1", "dryRun": true }));
+    let mark = shown.as_object_mut().and_then(|shown| shown.remove("mark")).expect("a mark");
+    assert_eq!(shown, user.json(&["revert", "m1", "--dry-run"]));
+    assert_eq!(shown["conflicts"][0]["lines"][0]["mine"], "mine\n");
+    user.write("a.txt", "first\n2\n3\n4\nmine too\n");
+    let by_mark = json!({ "what": "m1", "mark": mark });
+    assert_eq!(client.error("checkpoint:revert", &by_mark), (-32012, "changed".into()));
+    user.write("a.txt", "first\n2\n3\n4\nmine\n");
+    let reverted = client.call("checkpoint:revert", &by_mark);
+    assert_eq!(user.read("a.txt"), "1\n2\n3\n4\nmine\n");
+
+    let open = client.call("checkpoint:conflicts", &json!({}));
+    assert_eq!(open, user.json(&["resolve", "--list"]));
+    assert_eq!(
+        (&open[0]["operation"], &open[0]["lines"][0]["line"]),
+        (&reverted["rewind"], &json!(5))
+    );
+    for (params, why) in [
+        (json!({}), "neither"),
+        (json!({ "take": "mine", "choices": [] }), "both"),
+        (json!({ "take": "theirs" }), "an unknown side"),
+        (json!({ "choices": [{ "filePath": "b.txt", "places": [] }] }), "another file"),
+        (json!({ "choices": [{ "filePath": "a.txt", "places": [] }] }), "too few"),
+    ] {
+        assert_eq!(client.error("checkpoint:resolve", &params).0, -32602, "{why}");
+    }
+    let text = json!({ "choices": [{ "filePath": "a.txt", "places": [{ "text": "both\n" }] }] });
+    let settled = client.call("checkpoint:resolve", &text);
+    assert_eq!(
+        (&settled["success"], user.read("a.txt").as_str()),
+        (&json!(true), "1\n2\n3\n4\nboth\n")
+    );
+    assert_eq!(client.call("checkpoint:conflicts", &json!({})), json!([]));
+    let none = client.error("checkpoint:resolve", &json!({ "take": "mine" }));
+    assert_eq!(none, (-32006, "nothingToDo".into()));
+
+    let undone = client.call("checkpoint:undo", &json!({ "operation": settled["rewind"] }));
+    assert_eq!(
+        (&undone["success"], user.read("a.txt").as_str()),
+        (&json!(true), "1\n2\n3\n4\nmine\n")
+    );
+    let from = json!({ "paths": ["a.txt"], "from": "m1" });
+    assert_eq!(client.call("checkpoint:restore", &from)["restoredFiles"], json!(["a.txt"]));
+    assert_eq!(user.read("a.txt"), "1\n2\n3\n4\n5\n");
+    let nothing = client.error("checkpoint:restore", &json!({ "paths": [] }));
+    assert_eq!(nothing, (-32602, "invalidParams".into()));
+}
+
+#[test]
+fn a_rewind_can_take_back_conflicting_lines() {
+    let (user, mut client) = user_with_server();
+    story(&user, &mut client);
+    user.write("a.txt", "mine\n");
+    let stay = json!({ "sessionId": "s1", "messageId": "m1" });
+    assert_eq!(client.call("checkpoint:rewind", &stay)["conflicts"][0]["filePath"], "a.txt");
+    let mut take = json!({ "point": "m1", "conflicts": "take" });
+    let shown = client.call("checkpoint:preview", &take);
+    assert_eq!(shown["restoredFiles"], json!(["a.txt"]), "{shown}");
+    take["mark"] = shown["mark"].clone();
+    client.call("point:rewind", &take);
+    assert_eq!(user.read("a.txt"), "one\n");
+    let other = json!({ "point": "m1", "conflicts": "mine" });
+    assert_eq!(client.error("point:rewind", &other), (-32602, "invalidParams".into()));
+}
