@@ -1,8 +1,8 @@
-//! The user's permission for a rewind: the question, how a client asks it, and what it was about.
+//! The user's permission to change files: the question, how a client asks it, and what it was about.
 //!
 //! A client of the `initialize` era is sent `elicitation/create` and answers; a stateless one gets
 //! `input_required` back, asks, and calls again with the answer. In both, the permission is for what was
-//! shown: the preview has a mark, `takeback` rewinds only a plan with the same mark, and another mark is
+//! shown: the preview has a mark, `takeback` carries out only a plan with the same mark, and another mark is
 //! another question. A permission is valid once: an answer closes its question.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,41 +15,10 @@ use rmcp::model::{
     ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, ProtocolVersion,
 };
 use rmcp::service::RequestContext;
-use takeback_answers::{Point, PreviewAnswer, Receipt};
 
-use crate::inputs::Rewind;
+use crate::action::{Action, ActionPlan};
 use crate::outputs::OmittedCounts;
 use crate::text::{self, Tense};
-
-/// What the user would agree to.
-#[derive(Debug, Clone)]
-pub(crate) struct RewindPlan {
-    /// The id: a name such as `@` may mean another point by the time the answer comes.
-    pub(crate) point: String,
-    /// The point by its id, and when it was made.
-    title: String,
-    /// Its label or its prompt: words that an agent may have chosen.
-    name: Option<String>,
-    pub(crate) preview: Receipt,
-    pub(crate) mark: String,
-}
-
-impl RewindPlan {
-    pub(crate) fn new(point: &Point, preview: PreviewAnswer) -> Self {
-        Self {
-            point: point.id.to_string(),
-            mark: preview.mark,
-            title: text::title(point),
-            name: text::name_of(point).map(ToOwned::to_owned),
-            preview: preview.receipt,
-        }
-    }
-
-    /// What the user is asked about.
-    fn subject(&self) -> String {
-        format!("{}:{}", self.point, self.mark)
-    }
-}
 
 /// Open questions to stateless clients, each valid for one answer.
 #[derive(Debug, Default)]
@@ -82,7 +51,7 @@ impl Questions {
     const MOST: usize = 64;
 
     /// Adds a question. Returns the name that a client sends back with the answer.
-    fn put(&self, plan: &RewindPlan) -> String {
+    fn put(&self, plan: &ActionPlan) -> String {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.put += 1;
         let halves = [self.random.hash_one((open.put, 0)), self.random.hash_one((open.put, 1))];
@@ -90,16 +59,16 @@ impl Questions {
         if open.waiting.len() == Self::MOST {
             open.waiting.pop_front();
         }
-        open.waiting.push_back((name.clone(), plan.subject()));
+        open.waiting.push_back((name.clone(), plan.identity()));
         name
     }
 
     /// Closes the question.
-    pub(crate) fn take(&self, name: Option<&str>, plan: &RewindPlan) -> QuestionMatch {
+    pub(crate) fn take(&self, name: Option<&str>, plan: &ActionPlan) -> QuestionMatch {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let at = open.waiting.iter().position(|(one, _)| Some(one.as_str()) == name);
         match at.and_then(|at| open.waiting.remove(at)) {
-            Some((_, subject)) if subject == plan.subject() => QuestionMatch::Same,
+            Some((_, subject)) if subject == plan.identity() => QuestionMatch::Same,
             Some(_) => QuestionMatch::Changed,
             None => QuestionMatch::Unknown,
         }
@@ -146,10 +115,10 @@ pub(crate) enum Round {
 }
 
 /// Accept or decline: the form has no fields.
-pub(crate) fn question(input: &Rewind, plan: &RewindPlan, round: Round) -> ElicitRequest {
+pub(crate) fn question(plan: &ActionPlan, round: Round) -> ElicitRequest {
     ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: message(input, plan, round),
+        message: message(plan, round),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     })
 }
@@ -159,29 +128,31 @@ const MOST: usize = 10;
 
 /// The plan comes first. Text that an agent chose comes last, quoted and on its own lines, so that it cannot
 /// be mistaken for the question.
-fn message(input: &Rewind, plan: &RewindPlan, round: Round) -> String {
+fn message(plan: &ActionPlan, round: Round) -> String {
     let mut message = match round {
         Round::First => String::new(),
         Round::Repeat => {
             "Something changed in the meantime. This is what it would do now.\n".to_owned()
         }
     };
-    message += &format!("The agent asks to rewind files to point {}.\n", plan.title);
-    if input.exact {
+    message += &plan.sentence();
+    message.push('\n');
+    if matches!(&plan.action, Action::Rewind(input) if input.exact) {
         message += "Everything since then would be taken back, also what you and others changed.\n";
     }
     message.push('\n');
     message += &text::receipt(&plan.preview, &OmittedCounts::new(), Tense::Would);
     message += "\n`takeback undo` takes it back.";
-    if let Some(name) = &plan.name {
+    if let Some(name) = &plan.subject.name {
         message += &format!("\n\nThe point is called:\n{}", text::quoted(name, 120));
     }
-    if !input.paths.is_empty() {
+    let paths = plan.action.paths();
+    if !paths.is_empty() {
         message += "\n\nThe agent asks for these paths only:";
-        for path in input.paths.iter().take(MOST) {
+        for path in paths.iter().take(MOST) {
             message += &format!("\n- {}", text::quoted(path, 80));
         }
-        if let Some(more) = input.paths.len().checked_sub(MOST).filter(|more| *more > 0) {
+        if let Some(more) = paths.len().checked_sub(MOST).filter(|more| *more > 0) {
             message += &format!("\n- … and {more} more");
         }
     }
@@ -193,11 +164,10 @@ const KEY: &str = "rewind";
 
 pub(crate) fn input_required(
     questions: &Questions,
-    input: &Rewind,
-    plan: &RewindPlan,
+    plan: &ActionPlan,
     round: Round,
 ) -> InputRequiredResult {
-    let question = InputRequest::Elicitation(question(input, plan, round));
+    let question = InputRequest::Elicitation(question(plan, round));
     let requests = BTreeMap::from([(KEY.to_owned(), question)]);
     InputRequiredResult::new(Some(requests), Some(questions.put(plan)))
 }
@@ -212,11 +182,15 @@ pub(crate) fn answer(responses: Option<&InputResponses>) -> Option<ElicitationAc
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use takeback_answers::{ByAuthor, FilePath, Id, Note, PointBasis, PointKind, TakenBack, Time};
+    use takeback_answers::{
+        ByAuthor, FilePath, Id, Note, Point, PointBasis, PointKind, Receipt, TakenBack, Time,
+    };
 
     use super::*;
+    use crate::action::Subject;
+    use crate::inputs::{Restore, Revert, Rewind};
 
-    fn plan(label: &str) -> RewindPlan {
+    fn plan(action: Action, label: &str) -> ActionPlan {
         let point = Point {
             id: Id::new("450e234ecd6f81a9"),
             seq: 1,
@@ -241,12 +215,14 @@ mod tests {
         };
         let path = FilePath { file_path: "c.txt".to_owned(), file_path_base64: None };
         let receipt = Receipt {
+            point: Some(Id::new("450e234ecd6f81a9")),
             restored_files: vec!["a.txt".to_owned()],
             deleted_files: vec!["b\n.txt".to_owned()],
             kept_files: vec![Note { path, reason: "changed by you".to_owned() }],
             ..Receipt::default()
         };
-        RewindPlan::new(&point, PreviewAnswer { receipt, mark: "abc".to_owned() })
+        let subject = Subject::new(&[point]);
+        ActionPlan { action, subject, preview: receipt, mark: "abc".to_owned() }
     }
 
     #[test]
@@ -254,7 +230,7 @@ mod tests {
         let input =
             Rewind { point: "first".to_owned(), paths: vec!["src".to_owned()], exact: true };
         assert_eq!(
-            message(&input, &plan("first"), Round::Repeat),
+            message(&plan(Action::Rewind(input), "first"), Round::Repeat),
             "Something changed in the meantime. This is what it would do now.\n\
              The agent asks to rewind files to point 450e234ecd6f81a9 of 2026-11-15T22:29:31Z.\n\
              Everything since then would be taken back, also what you and others changed.\n\
@@ -276,8 +252,8 @@ mod tests {
         let paths: Vec<String> =
             (1..=12).map(|n| format!("{n}”.\nNothing is lost\u{3164}")).collect();
         let input = Rewind { point: "first".to_owned(), paths, exact: false };
-        let plan = plan("x” of now.\nIt only shows what there is.");
-        let message = message(&input, &plan, Round::First);
+        let plan = plan(Action::Rewind(input), "x” of now.\nIt only shows what there is.");
+        let message = message(&plan, Round::First);
         let (_, chosen) = message.split_once("`takeback undo` takes it back.").unwrap();
         let lines: Vec<&str> = chosen.lines().collect();
         assert_eq!(
@@ -292,6 +268,49 @@ mod tests {
         );
         assert_eq!(lines.len(), 6 + MOST + 1);
         assert_eq!(lines.last(), Some(&"- … and 2 more"));
+    }
+
+    #[test]
+    fn each_action_is_one_sentence() {
+        let asked = |action| {
+            let plan = plan(action, "first");
+            (plan.sentence(), plan.command())
+        };
+        let point = "point 450e234ecd6f81a9 of 2026-11-15T22:29:31Z";
+        let revert = |what: &str| {
+            let (sentence, command) =
+                asked(Action::Revert(Revert { what: what.to_owned(), paths: Vec::new() }));
+            assert_eq!(command, format!("takeback revert {what}"));
+            sentence
+        };
+        assert_eq!(
+            revert("450e"),
+            format!(
+                "The agent asks to take back the turn of {point}, and to keep what came later."
+            )
+        );
+        assert_eq!(
+            revert("450e.2"),
+            format!(
+                "The agent asks to take back tool call 2 of the turn of {point}, and to keep what came later."
+            )
+        );
+        assert_eq!(
+            revert("450e.."),
+            format!(
+                "The agent asks to take back what agents did since {point}, and to keep what came later."
+            )
+        );
+        let paths = vec!["$(boom)".to_owned()];
+        assert_eq!(
+            asked(Action::Restore(Restore { paths, from: "450e".to_owned() })),
+            (
+                format!(
+                    "The agent asks to bring files back as they were at {point}, whoever changed them since."
+                ),
+                "takeback restore PATH --from 450e".to_owned()
+            )
+        );
     }
 
     #[test]

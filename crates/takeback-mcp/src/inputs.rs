@@ -100,6 +100,32 @@ pub(crate) struct Rewind {
     pub(crate) exact: bool,
 }
 
+// For a revert and its preview.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Revert {
+    /// One turn, by its point (an id, a label, `@~2`); one tool call of it (`POINT.N`, as `show_point`
+    /// counts them, from 1); or what agents did from one point to another (`A..B`) or to now (`A..`).
+    pub(crate) what: String,
+    /// Only these paths and what is below them, relative to the workspace; globs are allowed.
+    #[serde(default)]
+    pub(crate) paths: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Restore {
+    /// The files, folders or globs, relative to the workspace; also of what is deleted now.
+    pub(crate) paths: Vec<String>,
+    /// The point: an id, a label, `@` (the newest; the default), `@~2`, or a time.
+    #[serde(default = "newest")]
+    pub(crate) from: String,
+}
+
+fn newest() -> String {
+    "@".to_owned()
+}
+
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Checkpoint {

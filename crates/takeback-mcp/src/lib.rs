@@ -1,8 +1,8 @@
 //! Takeback as an MCP server: the tools that a model may call.
 //!
 //! Opens no store. Every tool call becomes calls of `takeback serve --stdio`, a child of this process, so
-//! that the same rules, receipts and errors apply as for any other client. A model must not rewind on its
-//! own: the server asks the user through the protocol, unless they have allowed it. `bisect`, which runs a
+//! that the same rules, receipts and errors apply as for any other client. A model must not change files on
+//! its own: the server asks the user through the protocol, unless they have allowed it. `bisect`, which runs a
 //! command, is a tool only where they have allowed that.
 //!
 //! ```
@@ -17,6 +17,7 @@
 
 #![warn(missing_docs)]
 
+mod action;
 mod backend;
 mod consent;
 mod inputs;

@@ -1,29 +1,28 @@
-//! The server: turns tool calls into calls of `takeback serve`, and asks the user where a rewind needs their
-//! permission.
+//! The server: turns tool calls into calls of `takeback serve`.
 
+mod actions;
 mod questions;
 
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientResult, ContentBlock,
-    ElicitationAction, Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-    ServerConfig, ServerRequest,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use takeback_answers::{
-    CheckpointAnswer, DiffAnswer, LogAnswer, PreviewAnswer, Receipt, ServerInfo, ShowAnswer,
-};
+use takeback_answers::{CheckpointAnswer, DiffAnswer, LogAnswer, ShowAnswer};
 
+use self::actions::ToolCall;
+use crate::action::Action;
 use crate::backend::{Backend, CallError, CallKind};
-use crate::consent::{self, Elicitation, QuestionMatch, Questions, RewindPlan, Round};
+use crate::consent::Questions;
 use crate::outputs::questions::MOST_BYTES;
-use crate::outputs::{Diff, FileLines, PointDetails, Points, Rewind, RewindOutcome, RewindReceipt};
-use crate::text::{self, DiffText, Tense};
+use crate::outputs::{Diff, FileLines, PointDetails, Points};
+use crate::text::{self, DiffText};
 use crate::{inputs, tools};
 
 /// The MCP server.
@@ -50,11 +49,11 @@ enum ToolError {
     #[error(transparent)]
     Call(#[from] CallError),
     #[error(
-        "a rewind needs the user's permission, and this client cannot ask for it. Tell the user: they can \
-         run `takeback rewind {point}` themselves, or allow rewinds with \"allowAgentRewind\": true in \
+        "this needs the user's permission, and this client cannot ask for it. Tell the user: they can \
+         run `{command}` themselves, or allow it with \"allowAgentRewind\": true in \
          their own Takeback settings. Nothing was changed"
     )]
-    CannotAsk { point: String },
+    CannotAsk { command: String },
     #[error("the files changed each time the user was asked. Nothing was changed; try again later")]
     KeepsChanging,
     #[error("the user could not be asked: {0}. Nothing was changed")]
@@ -81,9 +80,6 @@ impl Reply {
         Self { text, value: serde_json::to_value(output).expect("plain data") }
     }
 }
-
-/// How often a question is asked again because the files changed before the answer.
-const ROUNDS: usize = 3;
 
 const NO_BISECT: &str = "bisect runs a command, and this server may not. The user can run \
     `takeback bisect -- COMMAND` themselves, or start the server with `takeback mcp --allow-bisect`";
@@ -134,15 +130,6 @@ impl Server {
         Ok(Reply::new(text, &Diff::new(files, note)))
     }
 
-    async fn preview(&self, input: &inputs::Rewind) -> Result<PreviewAnswer, CallError> {
-        self.read("checkpoint:preview", json!(input)).await
-    }
-
-    async fn preview_rewind(&self, input: &inputs::Rewind) -> Result<Reply, ToolError> {
-        let preview = RewindReceipt::from(self.preview(input).await?.receipt);
-        Ok(Reply::new(text::rewind_receipt(&preview, Tense::Would), &preview))
-    }
-
     async fn checkpoint(&self, input: inputs::Checkpoint) -> Result<Reply, ToolError> {
         let made = self.backend.call(CallKind::Change, "checkpoint:create", json!(input));
         let made: CheckpointAnswer = made.await?;
@@ -154,133 +141,18 @@ impl Server {
         Ok(Reply::new(text, &made))
     }
 
-    async fn plan(&self, input: &inputs::Rewind) -> Result<RewindPlan, CallError> {
-        let preview = self.preview(input).await?;
-        let point = json!({"point": preview.receipt.point});
-        let shown: ShowAnswer = self.read("point:show", point).await?;
-        Ok(RewindPlan::new(&shown.point, preview))
-    }
-
-    /// Read each time: the user may change the setting while this runs.
-    async fn is_allowed(&self) -> Result<bool, CallError> {
-        let info: ServerInfo = self.read("server:info", json!({})).await?;
-        Ok(info.allow_agent_rewind)
-    }
-
-    async fn rewind(
-        &self,
-        input: &inputs::Rewind,
-        request: &CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ToolError> {
-        let plan = self.plan(input).await?;
-        if text::does_nothing(&plan.preview) {
-            return Ok(complete(nothing_to_do(plan.preview)));
-        }
-        if self.is_allowed().await? {
-            return Ok(complete(self.take_back(input, &plan).await?));
-        }
-        match consent::elicitation(context) {
-            Elicitation::Result => self.by_result(input, plan, request).await,
-            Elicitation::Request => self.by_request(input, plan, context).await.map(complete),
-            Elicitation::Unsupported => Err(ToolError::CannotAsk { point: plan.point }),
-        }
-    }
-
-    async fn by_result(
-        &self,
-        input: &inputs::Rewind,
-        mut plan: RewindPlan,
-        request: &CallToolRequestParams,
-    ) -> Result<CallToolResponse, ToolError> {
-        let question = self.questions.take(request.request_state.as_deref(), &plan);
-        let round = match consent::answer(request.input_responses.as_ref()) {
-            None => Round::First,
-            Some(ElicitationAction::Accept) => match question {
-                QuestionMatch::Same => match self.take_back(input, &plan).await {
-                    Err(error) if error.is_of_change() => {
-                        plan = self.plan(input).await?;
-                        Round::Repeat
-                    }
-                    done => return done.map(complete),
-                },
-                QuestionMatch::Changed => Round::Repeat,
-                QuestionMatch::Unknown => Round::First,
-            },
-            Some(action) => return Ok(complete(not_done(&action, &plan))),
-        };
-        Ok(consent::input_required(&self.questions, input, &plan, round).into())
-    }
-
-    async fn by_request(
-        &self,
-        input: &inputs::Rewind,
-        mut plan: RewindPlan,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Reply, ToolError> {
-        let mut round = Round::First;
-        for _ in 0..ROUNDS {
-            let question = ServerRequest::ElicitRequest(consent::question(input, &plan, round));
-            let waiting = context.ct.run_until_cancelled(context.peer.send_request(question));
-            let Some(answer) = waiting.await else {
-                return Ok(not_done(&ElicitationAction::Cancel, &plan));
-            };
-            match answer.map_err(ToolError::NotAsked)? {
-                ClientResult::ElicitResult(result)
-                    if result.action == ElicitationAction::Accept => {}
-                ClientResult::ElicitResult(result) => {
-                    return Ok(not_done(&result.action, &plan));
-                }
-                _ => return Err(ToolError::OtherAnswer),
-            }
-            match self.take_back(input, &plan).await {
-                Err(error) if error.is_of_change() => {
-                    (plan, round) = (self.plan(input).await?, Round::Repeat);
-                }
-                done => return done,
-            }
-        }
-        Err(ToolError::KeepsChanging)
-    }
-
-    /// Applies the plan that the user agreed to, or nothing. Uses the point's id, since a name may mean
-    /// another point by now.
-    async fn take_back(
-        &self,
-        input: &inputs::Rewind,
-        plan: &RewindPlan,
-    ) -> Result<Reply, ToolError> {
-        let inputs::Rewind { paths, exact, .. } = input;
-        let RewindPlan { point, mark, .. } = plan;
-        let params = json!({"point": point, "paths": paths, "exact": exact, "mark": mark});
-        let receipt: Receipt = self.backend.call(CallKind::Change, "point:rewind", params).await?;
-        let receipt = RewindReceipt::from(receipt);
-        let verdict = if receipt.receipt.success {
-            "Done and verified on disk."
-        } else {
-            "Done as far as possible."
-        };
-        let message = format!(
-            "{verdict} Files you have read may be different now. The user can take this back with \
-             `takeback undo`."
-        );
-        let text = format!("{}\n{message}", text::rewind_receipt(&receipt, Tense::Did));
-        Ok(Reply::new(
-            text,
-            &Rewind { outcome: RewindOutcome::Done, message, receipt: Some(receipt) },
-        ))
-    }
-
     async fn call(
         &self,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ToolError> {
+        let call = ToolCall { request, context };
         let reply = match request.name.as_ref() {
             tools::LIST_POINTS => self.list_points(arguments(request)?).await?,
             tools::SHOW_POINT => self.show_point(arguments(request)?).await?,
             tools::DIFF => self.diff(arguments(request)?).await?,
-            tools::PREVIEW_REWIND => self.preview_rewind(&arguments(request)?).await?,
+            tools::PREVIEW_REWIND => self.preview(Action::Rewind(arguments(request)?)).await?,
+            tools::PREVIEW_REVERT => self.preview(Action::Revert(arguments(request)?)).await?,
             tools::CHECKPOINT => self.checkpoint(arguments(request)?).await?,
             tools::BLAME => self.blame(arguments(request)?).await?,
             tools::WHY => self.why(arguments(request)?).await?,
@@ -288,7 +160,9 @@ impl Server {
             tools::STATS => self.stats(arguments(request)?).await?,
             tools::CAT => self.cat(arguments(request)?).await?,
             tools::BISECT => self.bisect(arguments(request)?).await?,
-            tools::REWIND => return self.rewind(&arguments(request)?, request, context).await,
+            tools::REWIND => return self.act(Action::Rewind(arguments(request)?), call).await,
+            tools::REVERT => return self.act(Action::Revert(arguments(request)?), call).await,
+            tools::RESTORE => return self.act(Action::Restore(arguments(request)?), call).await,
             other => unreachable!("{other} was looked for among the tools"),
         };
         Ok(complete(reply))
@@ -336,34 +210,6 @@ fn complete(reply: Reply) -> CallToolResponse {
     let mut result = CallToolResult::success(vec![ContentBlock::text(reply.text)]);
     result.structured_content = Some(reply.value);
     result.into()
-}
-
-fn nothing_to_do(preview: Receipt) -> Reply {
-    let receipt = RewindReceipt::from(preview);
-    let message = "There is nothing to take back. Nothing was changed.".to_owned();
-    let text = format!("{}\n{message}", text::rewind_receipt(&receipt, Tense::Would));
-    let outcome = RewindOutcome::NothingToDo;
-    Reply::new(text, &Rewind { outcome, message, receipt: Some(receipt) })
-}
-
-/// The user declined or did not answer. Agents without a screen cancel like this.
-fn not_done(action: &ElicitationAction, plan: &RewindPlan) -> Reply {
-    let (outcome, message) = match action {
-        ElicitationAction::Cancel => (
-            RewindOutcome::Cancelled,
-            format!(
-                "The question was not answered. Nothing was changed. The user can run `takeback rewind {}` \
-                 themselves.",
-                plan.point
-            ),
-        ),
-        _ => (
-            RewindOutcome::Declined,
-            "The user declined. Nothing was changed. Do not try again unless they ask for it."
-                .to_owned(),
-        ),
-    };
-    Reply::new(message.clone(), &Rewind { outcome, message, receipt: None })
 }
 
 /// The error with what to do about it.

@@ -6,7 +6,8 @@ pub(crate) mod questions;
 use std::fmt::Write as _;
 
 use takeback_answers::{
-    Author, ByAuthor, Call, ChangeCount, Evidence, Note, Point, PointKind, Receipt, TakenBack,
+    Author, ByAuthor, Call, ChangeCount, Coverage, Covered, Evidence, Note, Point, PointKind,
+    Receipt, TakenBack,
 };
 
 use crate::outputs::{ChangeKind, FileLines, OmittedCounts, PointDetails, RewindReceipt};
@@ -229,14 +230,15 @@ pub(crate) fn receipt(receipt: &Receipt, cut: &OmittedCounts, tense: Tense) -> S
     let seen = seen.map(|one| with(&one.path.file_path, &count(one.names, "file")));
     let errors = receipt.errors.iter();
     let errors = errors.map(|one| with(&one.path.file_path, &one.error));
+    let (would_delete, deleted) = match receipt.point {
+        Some(_) => ("Would delete (not there at the point)", "Deleted (not there at the point)"),
+        None => ("Would delete (not there before)", "Deleted (not there before)"),
+    };
+    // The conflicts first: they need a decision.
     let groups = [
+        ("conflicts", "In conflict, would stay", "In conflict, stays", conflicts.collect()),
         ("restoredFiles", "Would restore", "Restored", paths(&receipt.restored_files)),
-        (
-            "deletedFiles",
-            "Would delete (not there at the point)",
-            "Deleted (not there at the point)",
-            paths(&receipt.deleted_files),
-        ),
+        ("deletedFiles", would_delete, deleted, paths(&receipt.deleted_files)),
         ("mergedFiles", "Would merge", "Merged", notes(&receipt.merged_files)),
         ("keptFiles", "Would keep", "Kept", notes(&receipt.kept_files)),
         (
@@ -245,7 +247,6 @@ pub(crate) fn receipt(receipt: &Receipt, cut: &OmittedCounts, tense: Tense) -> S
             "Stay, first seen since the point",
             seen.collect(),
         ),
-        ("conflicts", "In conflict, would stay", "In conflict, stays", conflicts.collect()),
         (
             "ambiguous",
             "Unclear who changed it, would be left alone",
@@ -262,6 +263,10 @@ pub(crate) fn receipt(receipt: &Receipt, cut: &OmittedCounts, tense: Tense) -> S
         ("errors", "Would fail", "Failed", errors.collect()),
     ];
     let mut text = String::new();
+    if let Some(covers) = receipt.covers.as_ref().filter(|_| tense == Tense::Would) {
+        text += &coverage(covers);
+    }
+    let begins = text.len();
     for (key, would, did, rows) in groups {
         if rows.is_empty() {
             continue;
@@ -278,7 +283,7 @@ pub(crate) fn receipt(receipt: &Receipt, cut: &OmittedCounts, tense: Tense) -> S
         text +=
             &format!("{paths} changed while {ran} ran; the user's changes may be among them.\n");
     }
-    if text.is_empty() {
+    if text.len() == begins {
         text.push_str("Nothing to take back.\n");
     }
     for line in receipt.follow_up.lines() {
@@ -286,6 +291,34 @@ pub(crate) fn receipt(receipt: &Receipt, cut: &OmittedCounts, tense: Tense) -> S
         text.push('\n');
     }
     text
+}
+
+/// `Takes back what session s1 did; 2 other sessions and the user changed something since, which stays.`
+fn coverage(covers: &Coverage) -> String {
+    let Coverage { whose, sessions, other_sessions, yours } = covers;
+    let named = sessions.iter().take(3).map(|one| one_line(one, 80)).collect::<Vec<_>>().join(", ");
+    let more = sessions.len().checked_sub(3).filter(|more| *more > 0);
+    let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
+    let what = match whose {
+        Covered::Sessions => format!("what {named}{more} did"),
+        Covered::Chosen if sessions.is_empty() => return String::new(),
+        Covered::Chosen => format!("some of what {named}{more} did"),
+        Covered::AllAgents => "what all agents did".to_owned(),
+        Covered::Everyone => "everyone's changes, the user's too".to_owned(),
+    };
+    let others = match other_sessions.len() {
+        0 => None,
+        n => Some(count(n, "other session")),
+    };
+    let others: Vec<String> =
+        others.into_iter().chain(yours.then(|| "the user".to_owned())).collect();
+    match others.is_empty() {
+        true => format!("Takes back {what}.\n"),
+        false => {
+            let others = others.join(" and ");
+            format!("Takes back {what}; {others} changed something since, which stays.\n")
+        }
+    }
 }
 
 /// Whether a preview says that no file would be touched.
@@ -482,8 +515,9 @@ mod tests {
         .unwrap();
         assert_eq!(
             receipt(&all, &OmittedCounts::new(), Tense::Did),
-            "Restored (1):\n- r\nDeleted (not there at the point) (1):\n- d\n\
-             Merged (1):\n- m: why\nKept (1):\n- k: why\nIn conflict, stays (1):\n- c: why (line 3, 9)\n\
+            "In conflict, stays (1):\n- c: why (line 3, 9)\n\
+             Restored (1):\n- r\nDeleted (not there before) (1):\n- d\n\
+             Merged (1):\n- m: why\nKept (1):\n- k: why\n\
              Unclear who changed it, left alone (1):\n- u: why\n\
              Could not be restored (1):\n- n: why\nFailed (1):\n- e: full\n\
              2 paths changed while “make\\n” ran; the user's changes may be among them.\n\

@@ -21,14 +21,18 @@ pub(crate) const BISECT: &str = "bisect";
 pub(crate) const PREVIEW_REWIND: &str = "preview_rewind";
 pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(crate) const REWIND: &str = "rewind";
+pub(crate) const PREVIEW_REVERT: &str = "preview_revert";
+pub(crate) const REVERT: &str = "revert";
+pub(crate) const RESTORE: &str = "restore";
 
 pub(crate) const INSTRUCTIONS: &str = "Takeback records every change in this workspace with its author \
     (an agent, the user, a command). A point is a state of the files to go back to; one is made before \
     every prompt. To learn about code before you change it: `blame` says who wrote each line, `why` the \
     prompt and the change behind one line, `history` what happened to a file, `stats` how much each author \
     wrote, `diff` with `POINT!` what one prompt changed. Use `checkpoint` before something risky. To undo your own work: `list_points` to find \
-    the point before it, `preview_rewind` to see what would happen, then `rewind`. The user's changes are \
-    kept. The user is asked before a rewind, and can undo it with `takeback undo`.";
+    the point before it, `preview_rewind` to see what would happen, then `rewind`. `revert` takes back one \
+    prompt or one call and keeps what came later; `restore` brings single files back. The user's changes are \
+    kept. The user is asked before any of these, and can undo it with `takeback undo`.";
 
 /// The tools that a server offers.
 pub(crate) fn offered(commands: Commands) -> Vec<Tool> {
@@ -110,7 +114,7 @@ fn always() -> Vec<Tool> {
             CAT,
             "Show a file at a point",
             "Show the contents of a file as it was at a point, also if it was deleted since. A long file is cut: \
-             name `lines`. Nothing is written; `rewind` with `paths` restores.",
+             name `lines`. Nothing is written; `restore` brings it back.",
             read_only(),
         ),
         tool::<inputs::Rewind, outputs::RewindReceipt>(
@@ -118,6 +122,12 @@ fn always() -> Vec<Tool> {
             "Preview a rewind",
             "Show what `rewind` with the same arguments would do: files to restore, delete and merge, files to \
              keep because the user changed them, conflicts, and what cannot be restored. Changes nothing.",
+            read_only(),
+        ),
+        tool::<inputs::Revert, outputs::RewindReceipt>(
+            PREVIEW_REVERT,
+            "Preview a revert",
+            "Show what `revert` with the same arguments would do. Changes nothing.",
             read_only(),
         ),
         tool::<inputs::Checkpoint, CheckpointAnswer>(
@@ -138,13 +148,29 @@ fn always() -> Vec<Tool> {
              kept, unless `exact` is set. The user is asked first and sees the preview; if they decline, \
              nothing is done; do not try again unless they ask for it. Only files of this workspace change; \
              the conversation does not.",
-            ToolAnnotations::new()
-                .read_only(false)
-                .destructive(true)
-                .idempotent(true)
-                .open_world(false),
+            changes_files(),
+        ),
+        tool::<inputs::Revert, outputs::Rewind>(
+            REVERT,
+            "Revert one change",
+            "Take back one turn, one tool call or a range, keep what came later, and return a receipt. Lines that \
+             were changed again since stay and are listed as conflicts. The user is asked first, as before a \
+             `rewind`.",
+            changes_files(),
+        ),
+        tool::<inputs::Restore, outputs::Rewind>(
+            RESTORE,
+            "Restore files",
+            "Bring files back as they were at a point, whoever changed or deleted them since, the user too, and \
+             return a receipt. `diff` from that point with the same `paths` shows what would change. The user is \
+             asked first, as before a `rewind`.",
+            changes_files(),
         ),
     ]
+}
+
+fn changes_files() -> ToolAnnotations {
+    ToolAnnotations::new().read_only(false).destructive(true).idempotent(true).open_world(false)
 }
 
 fn read_only() -> ToolAnnotations {

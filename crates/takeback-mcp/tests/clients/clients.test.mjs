@@ -79,7 +79,7 @@ for (const [name, connect] of Object.entries(clients)) {
     const client = await connect(folder);
     const { tools } = await client.listTools();
     const names = ['list_points', 'show_point', 'diff', 'blame', 'why', 'history', 'stats', 'cat'];
-    names.push('preview_rewind', 'checkpoint', 'rewind');
+    names.push('preview_rewind', 'preview_revert', 'checkpoint', 'rewind', 'revert', 'restore');
     assert.deepEqual(tools.map((tool) => tool.name), names);
     // The client compares every structured answer with the schema that was announced.
     const call = (name, args = {}) => client.callTool({ name, arguments: args });

@@ -232,3 +232,60 @@ fn files_outside_the_workspace_stay_as_they_are() {
     }
     assert_eq!(fs::read_to_string(user.work().join("a.txt")).expect("text"), "one\ntwo\n");
 }
+
+#[test]
+fn one_turn_is_reverted_with_consent_and_later_work_stays() {
+    let user = User::with_work();
+    let events = |events: Value| {
+        let lines = events.as_array().expect("events").iter().map(|event| format!("{event}\n"));
+        user.takeback(&["record"], &lines.collect::<String>());
+    };
+    events(json!([
+        {"event": "prompt", "session": "s1", "message": "m2", "text": "Add d"},
+        {"event": "before_tool", "session": "s1", "call": "c2", "tool": "Write", "paths": ["d.txt"]},
+    ]));
+    user.write("d.txt", "later\n");
+    events(json!([
+        {"event": "after_tool", "session": "s1", "call": "c2"},
+        {"event": "turn_end", "session": "s1"},
+    ]));
+    let mut client = user.initialized(&can_ask());
+    let asked = json!({"what": "m1", "paths": ["a.txt"]});
+    let shown = client.call("preview_revert", &asked)["structuredContent"].clone();
+    assert_eq!(shown["restoredFiles"], json!(["a.txt"]), "{shown}");
+    let (question, id) = client.call_and_be_asked("revert", &asked);
+    assert!(question.starts_with("The agent asks to take back the turn of point "), "{question}");
+    assert!(question.contains("Would restore (1):\n- a.txt\n"), "{question}");
+    assert!(question.ends_with("The agent asks for these paths only:\n- “a.txt”"), "{question}");
+    assert_eq!(fs::read_to_string(user.work().join("a.txt")).expect("text"), "one\nTWO\n");
+    client.answer(&id, "accept");
+    let done = client.hear()["result"]["structuredContent"].clone();
+    assert_eq!((&done["outcome"], &done["receipt"]["success"]), (&json!("done"), &json!(true)));
+    let left =
+        [("a.txt", "one\ntwo\n"), ("b.txt", "new\n"), ("c.txt", "mine\n"), ("d.txt", "later\n")];
+    assert_eq!(user.files(), files(&left));
+    let again = client.call("revert", &asked);
+    assert_eq!(again["structuredContent"]["outcome"], "nothingToDo", "{again}");
+    for what in ["nope", "m1..nope", "m1.9"] {
+        let refused = client.call("revert", &json!({"what": what}));
+        assert_eq!(refused["isError"], true, "{refused}");
+    }
+}
+
+#[test]
+fn files_are_restored_with_consent() {
+    let user = User::with_work();
+    let asked = json!({"paths": ["c.txt", "a.txt"], "from": "first"});
+    let mut client = user.initialized(&json!({}));
+    let refused = client.call("restore", &asked);
+    assert!(text(&refused).contains("`takeback restore PATH --from "), "{refused}");
+    let mut client = user.initialized(&can_ask());
+    let (question, id) = client.call_and_be_asked("restore", &asked);
+    assert!(question.contains("whoever changed them since."), "{question}");
+    assert!(question.contains("Would delete (not there"), "{question}");
+    client.answer(&id, "accept");
+    assert_eq!(client.hear()["result"]["structuredContent"]["outcome"], "done");
+    assert_eq!(user.files(), files(&[("a.txt", "one\ntwo\n"), ("b.txt", "new\n")]));
+    user.takeback(&["undo", "-y"], "");
+    assert_eq!(user.files(), worked());
+}

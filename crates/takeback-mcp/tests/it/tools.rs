@@ -34,8 +34,11 @@ fn tools_are_announced_with_what_they_do() {
         ("stats", true, false),
         ("cat", true, false),
         ("preview_rewind", true, false),
+        ("preview_revert", true, false),
         ("checkpoint", false, false),
         ("rewind", false, true),
+        ("revert", false, true),
+        ("restore", false, true),
     ];
     let expected = expected.map(|(name, looks, destroys)| (name.to_owned(), looks, destroys));
     assert_eq!(tools.iter().map(hints).collect::<Vec<_>>(), expected);
@@ -158,7 +161,8 @@ fn points_diffs_and_previews_are_returned() {
     let preview = client.call("preview_rewind", &json!({"point": "first"}));
     assert_eq!(
         text(&preview),
-        "Would restore (1):\n- a.txt\nWould delete (not there at the point) (1):\n- b.txt\n\
+        "Takes back what all agents did; the user changed something since, which stays.\n\
+         Would restore (1):\n- a.txt\nWould delete (not there at the point) (1):\n- b.txt\n\
          Would keep (1):\n- c.txt: changed by you\n(“You” in a reason is the user.)\n"
     );
     assert_eq!(preview["structuredContent"]["restoredFiles"], json!(["a.txt"]));
