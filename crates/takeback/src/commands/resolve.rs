@@ -13,7 +13,7 @@ use takeback_core::rewind::{
 use takeback_store::{Entry, RewindKind};
 
 use super::hunk_view::{HunkView, key};
-use super::rewind::{TitledRequest, from_root, run_request};
+use super::rewind::{TitledRequest, active_sessions, from_root, run_request};
 use crate::answers;
 use crate::args::{ApplyArgs, Options, ResolveArgs, Side};
 use crate::editor::run_editor;
@@ -51,8 +51,11 @@ pub(crate) fn resolve(
         return Ok(Kind::Nothing as u8);
     }
     let titled = request(&open, changes)?;
-    // Each choice was the user's word already.
-    let yes = args.doing.yes || (asks && !args.doing.dry_run);
+    // Each choice was the user's word already, but it did not name the agents at work.
+    let is_answered = asks
+        && !args.doing.dry_run
+        && active_sessions(&*workspace.store, &titled.request)?.is_empty();
+    let yes = args.doing.yes || is_answered;
     let doing = ApplyArgs { yes, ..args.doing.clone() };
     let code = run_request(workspace, options, titled, &doing, screen)?;
     // A decision that leaves the file as it is is done, too.

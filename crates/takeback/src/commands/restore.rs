@@ -11,7 +11,7 @@ use takeback_core::rewind::{
 use takeback_store::{Digest, Entry, PackedBlob, Point};
 
 use super::hunk_view::{HunkView, key};
-use super::rewind::{TitledRequest, called, from_root, name_of, run_request};
+use super::rewind::{TitledRequest, active_sessions, called, from_root, name_of, run_request};
 use crate::args::{ApplyArgs, Options, RestoreArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
@@ -81,7 +81,9 @@ fn restore_hunks(
     let title = request.title.clone().unwrap_or_default().replacen("restore of", "hunks of", 1);
     let mut chosen = RewindRequest::new(Target::Incoming(Arc::new(incoming)));
     chosen.title = Some(title.clone());
-    let doing = ApplyArgs { yes: true, ..ApplyArgs::default() };
+    // Each choice was the user's word already, but it did not name the agents at work.
+    let yes = active_sessions(&*workspace.store, &chosen)?.is_empty();
+    let doing = ApplyArgs { yes, ..ApplyArgs::default() };
     let titled = TitledRequest { title: format!("Restore {title}"), request: chosen };
     run_request(workspace, options, titled, &doing, screen)
 }

@@ -21,7 +21,8 @@ use takeback_core::rewind::{
 use takeback_store::{Point, SessionId, WorkPath};
 use takeback_tui::{Menu, MenuAction, MenuOptions, MenuScope};
 
-use self::active_sessions::{ActiveSession, active_sessions};
+use self::active_sessions::ActiveSession;
+pub(crate) use self::active_sessions::active_sessions;
 pub(crate) use self::batch::{apply_marked, preview_marked, run_unattended};
 use self::batch::{is_already_there, receipt_of, tense_of, windows_of};
 pub(crate) use self::follow_up::{after_rewind, before_rewind};

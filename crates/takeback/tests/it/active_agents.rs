@@ -35,14 +35,14 @@ fn an_open_call_is_named_and_asked_about() {
     let mut recorder = at_work(&user, &agent);
     let asked = user.terminal(90, 24).run(&["rewind", "go"], ASKED, "n\r");
     let screen = asked.shown();
-    let said = "s is at work (Bash is running). What it writes after the rewind is kept.";
+    let said = "s is at work (Bash is running). What it writes afterwards is kept.";
     assert!(screen.contains(said), "{screen}");
     assert!(screen.find(said) < screen.find(ASKED), "before the question\n{screen}");
     assert_eq!(user.read("a.txt"), "agent\n");
 
     let done = user.takeback(&["rewind", "go", "-y"]);
     assert_eq!((done.code, user.read("a.txt")), (0, "one\n".to_owned()), "{done:?}");
-    let said = "s was at work (Bash was running). What it writes after the rewind is kept.";
+    let said = "s was at work (Bash was running). What it writes afterwards is kept.";
     assert!(done.out.contains(said), "{done:?}");
     edit(&user, &mut recorder, "agent again\n");
     recorder.record(&before("s", "d"));
@@ -83,4 +83,37 @@ fn an_agent_that_is_done_or_dead_is_not_at_work() {
     user.succeeds(&["run", "--", "sh", "-c", "echo run > a.txt"]);
     let done = user.takeback(&["rewind", "@", "-y"]);
     assert!(!done.out.contains("at work"), "a command that has ended: {done:?}");
+}
+
+#[test]
+fn every_action_that_writes_files_names_the_agents_at_work() {
+    let user = User::with(&[("a.txt", "1\n2\n3\n4\n5\n")]);
+    let agent = Agent::start();
+    let pid = agent.pid().to_string();
+    let mut recorder = Recorder::start(&user, &["--pid", &pid]);
+    recorder.record(&prompt("go"));
+    edit(&user, &mut recorder, "one\n2\n3\n4\nfive\n");
+    recorder.record(&json!({"event": "turn_end", "session": "s"}));
+    user.write("a.txt", "one\n2\n3\n4\nfive, by me\n");
+    user.succeeds(&["checkpoint", "mine"]);
+    let open = "s is at work (Bash is running). What it writes afterwards is kept.";
+    let was = "s was at work (Bash was running). What it writes afterwards is kept.";
+    recorder.record(&prompt("more"));
+    recorder.record(&before("s", "c"));
+    for args in [
+        &["revert", "go"][..],
+        &["resolve", "--take", "before"],
+        &["restore", "a.txt", "--from", "mine"],
+    ] {
+        let shown = user.terminal(90, 24).run(args, ASKED, "n\r").shown();
+        assert!(shown.contains(open), "{args:?}\n{shown}");
+        assert!(shown.find(open) < shown.find(ASKED), "before the question\n{shown}");
+        let told = user.json(&[args, &["--dry-run"]].concat());
+        assert_eq!(told["atWork"][0]["session"], "s", "{args:?}: {told}");
+        let done = user.takeback(&[args, &["-y"]].concat());
+        assert!(done.out.contains(was), "{args:?} {done:?}");
+    }
+    let undone = user.takeback(&["undo", "-y"]);
+    assert!(!undone.out.contains("at work"), "{undone:?}");
+    assert_eq!(recorder.close(), 0);
 }

@@ -64,7 +64,7 @@ fn a_commit_is_shown_in_the_log_the_preview_and_the_receipt() {
     1 to restore
     HEAD moved since then: main ID → ID. Takeback does not move it back.
 
-    s may be at work (last event just now). What it writes after the rewind is kept.
+    s may be at work (last event just now). What it writes afterwards is kept.
     ");
     let receipt = user.succeeds(&["rewind", "@", "-y"]).out;
     insta::assert_snapshot!(with_names(&receipt, &first), @r"
@@ -77,7 +77,7 @@ fn a_commit_is_shown_in_the_log_the_preview_and_the_receipt() {
     `git status` shows 1 of these files as modified: HEAD still has the agent's commit ID
     “Discounts”. To drop the commit and keep the files: `git reset FIRST`.
 
-    s may have been at work. What it writes after the rewind is kept.
+    s may have been at work. What it writes afterwards is kept.
     ");
     insta::assert_snapshot!(user.succeeds(&["undo", "-y"]).out, @r"
     Undo the last rewind

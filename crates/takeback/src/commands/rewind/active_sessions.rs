@@ -1,4 +1,4 @@
-//! Finds agents that are working while their files are taken back.
+//! Finds agents that are working while files are taken back or written.
 
 use std::collections::HashMap;
 
@@ -23,12 +23,17 @@ pub(crate) struct ActiveSession {
     last_event: Timestamp,
 }
 
-/// Empty if an agent rolls back its own state: that is part of its work.
+/// Empty if an agent rolls back its own state: that is part of its work. An undo or redo only returns to
+/// what was there shortly before.
 pub(crate) fn active_sessions(
     store: &dyn Store,
     request: &RewindRequest,
 ) -> Result<Vec<ActiveSession>, StoreError> {
-    if request.rollback.is_some() || !matches!(request.target, Target::Point(_)) {
+    let is_checked = match request.target {
+        Target::Point(_) | Target::Changes(_) | Target::Restore(_) | Target::Incoming(_) => true,
+        Target::State(_) | Target::Undo | Target::Redo | Target::Operation(_) => false,
+    };
+    if request.rollback.is_some() || !is_checked {
         return Ok(Vec::new());
     }
     let since = Timestamp(now().0 - RECENT_MS);
@@ -80,7 +85,7 @@ impl ActiveSession {
             (None, Tense::Did) => "may have been at work".to_owned(),
             (None, _) => format!("may be at work (last event {})", ago(self.last_event, now())),
         };
-        format!("{session} {what}. What it writes after the rewind is kept.")
+        format!("{session} {what}. What it writes afterwards is kept.")
     }
 
     pub(crate) fn answer(&self) -> answers::ActiveSession {
