@@ -80,6 +80,9 @@ export class Client extends EventEmitter<ClientEvents> {
     /** Brings paths back as they were, whoever changed them since. */
     restore: (paths: string[], options: Options<'checkpoint:restore', 'paths'> = {}) =>
       this.call('checkpoint:restore', { ...options, paths }),
+    /** Merges what happened in a fork. */
+    adopt: (folder: string, options: Options<'checkpoint:adopt', 'folder'> = {}) =>
+      this.call('checkpoint:adopt', { ...options, folder }),
     /** The conflicts that the last operation left. */
     conflicts: (options: Options<'checkpoint:conflicts'> = {}) =>
       this.call('checkpoint:conflicts', options),

@@ -96,6 +96,12 @@ export interface MethodParams {
     /** The point; without it, the newest. */
     from?: string;
   } & ActionOptions;
+  'checkpoint:adopt': {
+    /** A fork of this workspace. */
+    folder: string;
+    paths?: string[];
+    conflicts?: ConflictPolicy;
+  } & ActionOptions;
   'checkpoint:conflicts': In;
   /** Either `take`, for all conflicts in `paths`, or `choices`. */
   'checkpoint:resolve': {

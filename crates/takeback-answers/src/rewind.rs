@@ -149,7 +149,7 @@ pub struct PreviewAnswer {
     pub mark: String,
 }
 
-/// `checkpoint:revert`, `checkpoint:restore`, `checkpoint:resolve`.
+/// `checkpoint:revert`, `checkpoint:restore`, `checkpoint:resolve`, `checkpoint:adopt`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

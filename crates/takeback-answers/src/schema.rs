@@ -99,6 +99,7 @@ const COMMANDS: &[Entry] = entries! {
 /// Every JSON-RPC method.
 const METHODS: &[Entry] = entries! {
     "checkpoint:cleanup": usize;
+    "checkpoint:adopt": ActionAnswer;
     "checkpoint:compare": CompareAnswer;
     "checkpoint:conflicts": Vec<OpenConflict>;
     "checkpoint:create": CheckpointAnswer;

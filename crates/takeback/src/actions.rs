@@ -1,6 +1,8 @@
 //! The actions of [`Takeback`] other than a rewind: take back one turn, call or range, bring paths back,
 //! settle conflicts, take back an earlier operation. Each is a plan with a preview, as a rewind is.
 
+use std::path::Path;
+
 use takeback_core::rewind::{
     AmbiguousPolicy, Choice, ConflictPolicy, IncomingChange, OpenConflict, RewindError,
     RewindRequest, RewindScope, Target, open_conflicts,
@@ -8,8 +10,9 @@ use takeback_core::rewind::{
 use takeback_core::{Workspace, look_around};
 use takeback_store::{CallId, PointId, RewindId, SessionId};
 
-use crate::commands::{resolve, restore, revert};
+use crate::commands::{adopt, resolve, restore, revert};
 use crate::error::CommandError;
+use crate::place;
 use crate::questions::point_of;
 use crate::takeback::{Rewind, Takeback};
 
@@ -206,6 +209,42 @@ impl Takeback {
             }
             let open: Vec<OpenConflict> = settled.iter().map(|one| one.conflict.clone()).collect();
             Ok(resolve::request(&open, changes)?.request)
+        })
+    }
+
+    /// Plans to merge what happened in a fork since it was made. `folder`: absolute, or relative to the
+    /// root. `paths`: only these, as globs from the root; without any, every path.
+    ///
+    /// ```
+    /// # use takeback::core::fork::ForkExtent;
+    /// # use takeback::core::rewind::ConflictPolicy;
+    /// # use takeback::Takeback;
+    /// # let (folders, home) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    /// # let (project, attempt) = (folders.path().join("project"), folders.path().join("try"));
+    /// # std::fs::create_dir(&project)?;
+    /// # std::fs::write(project.join("a.txt"), "1\n2\n3\n")?;
+    /// # let takeback = Takeback::open_with_home(&project, home.path())?;
+    /// let point = takeback.checkpoint(Some("before"))?;
+    /// takeback.fork(point, &[&attempt], ForkExtent::Covered)?;
+    /// std::fs::write(attempt.join("a.txt"), "1\n2\nthree\n")?;
+    /// std::fs::write(project.join("a.txt"), "one\n2\n3\n")?;
+    ///
+    /// assert!(takeback.adopt(&attempt, &[], ConflictPolicy::Keep)?.apply()?.success);
+    /// assert_eq!(std::fs::read_to_string(project.join("a.txt"))?, "one\n2\nthree\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn adopt(
+        &self,
+        folder: impl AsRef<Path>,
+        paths: &[String],
+        conflicts: ConflictPolicy,
+    ) -> Result<Rewind, ActionError> {
+        let home = self.lock().place_mut().home.clone();
+        let home = place::home_of(Some(&home))?;
+        self.prepare(|workspace| {
+            look_around(workspace)?;
+            let folder = workspace.root.path().join(folder);
+            Ok(adopt::request(workspace, &home, &folder, paths.to_vec(), conflicts)?.request)
         })
     }
 

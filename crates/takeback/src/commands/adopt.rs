@@ -1,20 +1,20 @@
 //! `adopt`: brings what happened in a fork back here.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use takeback_core::Workspace;
 use takeback_core::fork::ForkChange;
-use takeback_core::rewind::{Incoming, IncomingChange, RewindRequest, Target};
-use takeback_store::{PackedBlob, RewindKind, StoreError};
+use takeback_core::record::Unreadable;
+use takeback_core::rewind::{ConflictPolicy, Incoming, IncomingChange, RewindRequest, Target};
+use takeback_store::{Entry, NotCapturedReason, PackedBlob, RewindKind, StoreError};
 
 use super::compare::{open, scope_of};
 use super::rewind::{TitledRequest, from_root, run_request};
 use crate::args::{AdoptArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, quoted, tilde_path};
-use crate::screen::{Screen, WARNING, count, plain};
+use crate::screen::{Screen, plain};
 
 pub(crate) fn adopt(
     options: &Options,
@@ -25,32 +25,19 @@ pub(crate) fn adopt(
     let folder = place::start(options)?.join(&args.folder);
     let home = place::home(options)?;
     let workspace = &mut place.workspace;
-    let titled = request(workspace, options, &home, &folder, args)?;
-    if titled.unreadable > 0 && !screen.quiet {
-        let what = count(titled.unreadable, "path");
-        let text =
-            format!("{what} in the fork could not be read, and what changed there is missing");
-        writeln!(anstream::stderr().lock(), "{WARNING}takeback:{WARNING:#} {text}")?;
-    }
-    let code = run_request(workspace, options, titled.request, &args.doing, screen)?;
-    // What could not be read is not adopted.
-    Ok(if code == 0 && titled.unreadable > 0 { Kind::Conflicts as u8 } else { code })
-}
-
-/// The request, and how many paths of the fork could not be read.
-pub(crate) struct Adoption {
-    pub(crate) request: TitledRequest,
-    pub(crate) unreadable: usize,
+    let paths = from_root(workspace, options, &args.paths)?;
+    let titled = request(workspace, &home, &folder, paths, args.conflicts.into())?;
+    run_request(workspace, options, titled, &args.doing, screen)
 }
 
 /// Scans the fork and puts the contents of what differs into this workspace's store.
 pub(crate) fn request(
     workspace: &mut Workspace,
-    options: &Options,
     home: &Path,
     folder: &Path,
-    args: &AdoptArgs,
-) -> Result<Adoption, CommandError> {
+    paths: Vec<String>,
+    conflicts: ConflictPolicy,
+) -> Result<TitledRequest, CommandError> {
     let fork = open(folder, home)?;
     if fork.origin.root != workspace.root.path() {
         let of = &fork.origin.root;
@@ -75,16 +62,31 @@ pub(crate) fn request(
     }
     let incoming = Incoming {
         kind: RewindKind::Adopt { point: fork.origin.point },
-        changes: found.changes.into_iter().map(incoming).collect(),
+        changes: found
+            .unreadable
+            .into_iter()
+            .map(unread)
+            .chain(found.changes.into_iter().map(incoming))
+            .collect(),
         settles: false,
     };
     let name = plain(&tilde_path(fork.path()));
     let mut request = RewindRequest::new(Target::Incoming(Arc::new(incoming)));
-    request.paths = from_root(workspace, options, &args.paths)?;
-    request.conflicts = args.conflicts.into();
+    request.paths = paths;
+    request.conflicts = conflicts;
     request.title = Some(format!("adopt of {name}"));
-    let request = TitledRequest { title: format!("Adopt {name}"), request };
-    Ok(Adoption { request, unreadable: found.unreadable.len() })
+    Ok(TitledRequest { title: format!("Adopt {name}"), request })
+}
+
+/// What could not be read in the fork is not adopted, and the receipt says so.
+fn unread(unreadable: Unreadable) -> IncomingChange {
+    IncomingChange {
+        path: unreadable.path,
+        base: Entry::Unknown,
+        entry: Entry::NotCaptured { reason: NotCapturedReason::Unreadable },
+        cancels: Vec::new(),
+        lines: Vec::new(),
+    }
 }
 
 fn incoming(change: ForkChange) -> IncomingChange {

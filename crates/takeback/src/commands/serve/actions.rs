@@ -1,5 +1,7 @@
-//! `checkpoint:revert`, `checkpoint:restore`, `checkpoint:conflicts`, `checkpoint:resolve`: take back single
-//! changes, bring paths back, settle conflicts.
+//! `checkpoint:revert`, `checkpoint:restore`, `checkpoint:conflicts`, `checkpoint:resolve`, `checkpoint:adopt`: take
+//! back single changes, bring paths back, settle conflicts, merge a fork.
+
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use takeback_core::Workspace;
@@ -16,10 +18,11 @@ use crate::answers;
 use crate::args::{Ambiguous, ApplyArgs, RestoreArgs, RevertArgs};
 use crate::commands::rewind::{apply_marked, from_root, preview_marked, run_unattended};
 use crate::commands::{
-    resolve as resolve_command, restore as restore_command, revert as revert_command,
+    adopt as adopt_command, resolve as resolve_command, restore as restore_command,
+    revert as revert_command,
 };
 use crate::error::CommandError;
-use crate::place::Store;
+use crate::place::{self, Store};
 use crate::point::find_in;
 
 pub(super) fn revert(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
@@ -56,6 +59,19 @@ pub(super) fn restore(client: &mut Client, params: &NamedParams, _: &Outlet) -> 
     let point = find_in(&*workspace.store, &args.from)?;
     let request = restore_command::request(workspace, &at.options, &args, &point)?;
     run(&mut at, params, request, &args.doing)
+}
+
+pub(super) fn adopt(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
+    let folder: PathBuf = params.required("folder")?;
+    let paths: Vec<String> = params.or_default("paths")?;
+    let (conflicts, doing) = (conflicts(params)?, apply_args(params)?);
+    let mut at = client.mended(params, Store::MustExist)?;
+    let (start, home) = (place::start(&at.options)?, place::home(&at.options)?);
+    let workspace = &mut at.handle.place.workspace;
+    let globs = from_root(workspace, &at.options, &paths)?;
+    let titled =
+        adopt_command::request(workspace, &home, &start.join(folder), globs, conflicts.into())?;
+    run(&mut at, params, titled.request, &doing)
 }
 
 pub(super) fn open(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {

@@ -81,6 +81,7 @@ pub(super) const METHODS: &[Method] = &[
         actions::revert,
     ),
     named("checkpoint:restore", doing!("paths", "from"; "mark"), actions::restore),
+    named("checkpoint:adopt", doing!("folder", "paths", "conflicts"; "mark"), actions::adopt),
     named("checkpoint:conflicts", &["workspace"], actions::open),
     named("checkpoint:resolve", doing!("paths", "take", "choices"; "mark"), actions::resolve),
     named("checkpoint:verify", &["workspace"], checkpoints::verify),
