@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use takeback_core::Workspace;
-use takeback_core::fork::ForkChange;
+use takeback_core::fork::{ForkChange, ForkChanges};
 use takeback_core::record::Unreadable;
 use takeback_core::rewind::{ConflictPolicy, Incoming, IncomingChange, RewindRequest, Target};
 use takeback_store::{Entry, NotCapturedReason, PackedBlob, RewindKind, StoreError};
@@ -62,12 +62,7 @@ pub(crate) fn request(
     }
     let incoming = Incoming {
         kind: RewindKind::Adopt { point: fork.origin.point },
-        changes: found
-            .unreadable
-            .into_iter()
-            .map(unread)
-            .chain(found.changes.into_iter().map(incoming))
-            .collect(),
+        changes: incoming_changes(found),
         settles: false,
     };
     let name = plain(&tilde_path(fork.path()));
@@ -76,6 +71,13 @@ pub(crate) fn request(
     request.conflicts = conflicts;
     request.title = Some(format!("adopt of {name}"));
     Ok(TitledRequest { title: format!("Adopt {name}"), request })
+}
+
+fn incoming_changes(found: ForkChanges) -> Vec<IncomingChange> {
+    let ForkChanges { changes, mut unreadable } = found;
+    // A file that cannot be read is a change already; a folder is not.
+    unreadable.retain(|one| !changes.iter().any(|change| change.path == one.path));
+    changes.into_iter().map(incoming).chain(unreadable.into_iter().map(unread)).collect()
 }
 
 /// What could not be read in the fork is not adopted, and the receipt says so.

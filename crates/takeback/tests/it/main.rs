@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
 mod active_agents;
+mod adopt;
 mod agents;
 mod background_scan;
 mod chat;
