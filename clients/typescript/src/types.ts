@@ -2,7 +2,7 @@
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
 
-/** `checkpoint:revert`, `checkpoint:restore`, `checkpoint:resolve`. */
+/** `checkpoint:revert`, `checkpoint:restore`, `checkpoint:resolve`, `checkpoint:adopt`. */
 export interface ActionAnswer {
   /** Everything planned was done, with no conflict, error or missing contents. */
   success: boolean;
@@ -380,7 +380,7 @@ export interface ConflictLines {
   count: number;
   /** What is there. What is not UTF-8 is replaced. */
   mine: string;
-  /** What would be there if it were taken back. */
+  /** The other version: what was there before, or what an adopted fork has. */
   before: string;
 }
 
@@ -1429,6 +1429,7 @@ export interface Window {
 
 /** The result of every method. */
 export interface Results {
+  'checkpoint:adopt': ActionAnswer;
   'checkpoint:cleanup': number;
   'checkpoint:compare': CompareAnswer;
   'checkpoint:conflicts': OpenConflict[];
@@ -1478,6 +1479,7 @@ export interface Notifications {
 
 /** The methods that this client knows. */
 export const METHODS = [
+  'checkpoint:adopt',
   'checkpoint:cleanup',
   'checkpoint:compare',
   'checkpoint:conflicts',
