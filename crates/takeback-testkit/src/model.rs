@@ -2,7 +2,7 @@
 //! OpenAI's chat completions and responses, and Gemini's `generateContent`.
 //!
 //! It answers with the next [`Answer`] that the test queued, else with the step of the script in the last
-//! prompt (see `script.rs`), else with `ok`. The test can read every request. Other requests (`GET`,
+//! prompt (see `script.rs`), else with `ok`. The test can read every request, and hold the answers back. Other requests (`GET`,
 //! `HEAD`, token counts, routing decisions) get a minimal valid answer.
 
 mod anthropic;
@@ -128,6 +128,7 @@ struct State {
     answers: VecDeque<Answer>,
     requests: Vec<Request>,
     ids: u64,
+    held: bool,
     closed: bool,
 }
 
@@ -171,6 +172,17 @@ impl ModelServer {
     pub fn asked(&self) -> Vec<Value> {
         let requests = self.requests().into_iter();
         requests.filter(Request::wants_message).map(|request| request.body).collect()
+    }
+
+    /// Answers no request for a message until [`Self::release`].
+    pub fn hold(&self) {
+        self.shared.state().held = true;
+    }
+
+    /// Answers the requests that were held, and all later ones.
+    pub fn release(&self) {
+        self.shared.state().held = false;
+        self.shared.changed.notify_all();
     }
 
     /// Waits until this many messages were requested.
@@ -223,6 +235,10 @@ fn serve(stream: &mut TcpStream, shared: &SharedState) -> io::Result<()> {
         if request.wants_message() { state.answers.pop_front() } else { None }
     };
     shared.changed.notify_all();
+    if request.wants_message() {
+        let is_held = |state: &mut State| state.held && !state.closed;
+        drop(shared.changed.wait_while(shared.state(), is_held));
+    }
     if let Some(answer) = answer {
         return send(stream, shared, &request, answer);
     }

@@ -17,6 +17,7 @@ macro_rules! scenarios {
 mod claude;
 mod codex;
 mod copilot;
+mod forks;
 mod gemini;
 mod opencode;
 mod pi;

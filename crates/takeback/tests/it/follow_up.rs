@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::user::{User, unwrapped};
 
-fn git(user: &User, line: &str) -> String {
+pub(crate) fn git(user: &User, line: &str) -> String {
     let mut command = Command::new("git");
     command.args(["-c", "user.name=n", "-c", "user.email=e", "-c", "init.defaultBranch=main"]);
     command.args(line.split(' ')).current_dir(user.work()).env("HOME", user.home());

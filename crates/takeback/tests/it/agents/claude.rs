@@ -10,7 +10,7 @@ use super::terminal::TerminalDriver;
 use super::{AgentDriver, Conversation, calls};
 use crate::pty::ESC;
 
-static CLAUDE: AgentDriver = AgentDriver {
+pub(super) static CLAUDE: AgentDriver = AgentDriver {
     kind: &takeback_agents::CLAUDE,
     configure: AgentSetup::init,
     command: |setup, conversation, prompt| {

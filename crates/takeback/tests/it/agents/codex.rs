@@ -9,7 +9,7 @@ use super::terminal::TerminalDriver;
 use super::{AgentDriver, Conversation, calls};
 use crate::pty::ESC;
 
-static CODEX: AgentDriver = AgentDriver {
+pub(super) static CODEX: AgentDriver = AgentDriver {
     kind: &takeback_agents::CODEX,
     configure: |setup| configure(setup, "gpt-6.1-sol"),
     command: |setup, conversation, prompt| {

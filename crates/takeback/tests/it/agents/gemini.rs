@@ -10,7 +10,7 @@ use super::terminal::TerminalDriver;
 use super::{AgentDriver, Conversation, calls};
 use crate::pty::ESC;
 
-static GEMINI: AgentDriver = AgentDriver {
+pub(super) static GEMINI: AgentDriver = AgentDriver {
     kind: &takeback_agents::GEMINI,
     configure: |setup| {
         let settings = json!({

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -19,16 +20,29 @@ const PATIENCE: Duration = Duration::from_secs(240);
 
 pub(super) struct AgentSetup {
     pub(super) driver: &'static AgentDriver,
-    pub(super) user: User,
+    pub(super) user: Arc<User>,
     pub(super) model: ModelServer,
+    /// Where the agent works.
+    pub(super) folder: PathBuf,
     program: PathBuf,
 }
 
 impl AgentSetup {
-    /// `None` if the program is neither installed nor required.
+    /// An agent in the project of a new user. `None` if its program is neither installed nor required.
     pub(super) fn new(driver: &'static AgentDriver, files: &[(&str, &str)]) -> Option<Self> {
+        let user = Arc::new(User::with(files));
+        let folder = user.work();
+        Self::of(driver, user, folder)
+    }
+
+    /// As [`Self::new`], for this user and in any folder.
+    pub(super) fn of(
+        driver: &'static AgentDriver,
+        user: Arc<User>,
+        folder: PathBuf,
+    ) -> Option<Self> {
         let program = program(driver.kind)?;
-        let setup = Self { driver, user: User::with(files), model: ModelServer::start(), program };
+        let setup = Self { driver, user, model: ModelServer::start(), folder, program };
         // Other tests may slow this machine down; hook deadlines are not tested here.
         setup.user.set(r#"{"hookDeadlineMs": 60000, "scanBudgetMs": 60000}"#);
         (driver.configure)(&setup);
@@ -41,7 +55,7 @@ impl AgentSetup {
         answers.push(json!("done"));
         let prompt = format!("{text}. <<LAB {} LAB>>", Value::Array(answers));
         let mut command = (self.driver.command)(self, conversation, &prompt);
-        let output = self.user.home().join("output");
+        let output = self.user.home().join(format!("{}-output", self.driver.kind.name));
         let into = || File::create(&output).expect("a file");
         command.stdin(Stdio::null()).stdout(into()).stderr(into());
         let mut child = command.spawn().expect("the program starts");
@@ -76,17 +90,17 @@ impl AgentSetup {
         (self.driver.run)(command)
     }
 
-    /// The program in the project, with this home and an otherwise empty environment.
+    /// The program in its folder, with this home and an otherwise empty environment.
     pub(super) fn program(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.current_dir(self.user.work()).env_clear().env("HOME", self.user.home());
+        command.current_dir(&self.folder).env_clear().env("HOME", self.user.home());
         command.env("PATH", env::var_os("PATH").unwrap_or_default());
         command
     }
 
-    /// A file of the project, as an absolute path.
+    /// A file in the agent's folder, as an absolute path.
     pub(super) fn absolute(&self, path: &str) -> String {
-        self.user.work().join(path).display().to_string()
+        self.folder.join(path).display().to_string()
     }
 
     /// Writes one of the agent's files into the home.
