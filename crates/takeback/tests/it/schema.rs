@@ -51,6 +51,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("undo", &["undo", "-y"]),
     ("redo", &["redo", "-y"]),
     ("undo", &["undo", "-y"]),
+    ("undo", &["undo", "-y"]),
     ("revert", &["revert", "@~1", "--dry-run"]),
     ("revert", &["revert", "@~1", "-y"]),
     ("undo", &["undo", "-y"]),

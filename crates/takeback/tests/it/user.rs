@@ -124,11 +124,18 @@ impl User {
         self.folder.path().join("work")
     }
 
-    /// The folder of the store, once there is one.
+    /// The folder of the store, once there is one. Forks have stores of their own.
     pub(crate) fn store(&self) -> PathBuf {
         let stores = self.home().join(".takeback/workspaces");
-        let mut found = fs::read_dir(stores).expect("there are stores");
-        found.next().expect("there is a store").expect("it has a name").path()
+        let found = fs::read_dir(stores).expect("there are stores");
+        let mut found: Vec<PathBuf> =
+            found.map(|entry| entry.expect("it has a name").path()).collect();
+        if found.len() > 1 {
+            found.retain(|store| {
+                store.file_name().is_some_and(|name| name.to_string_lossy().starts_with("work-"))
+            });
+        }
+        found.pop().expect("there is a store")
     }
 
     pub(crate) fn mode(&self, path: &str) -> u32 {

@@ -14,11 +14,8 @@ use super::{AgentDriver, Conversation};
 use crate::follow_up::git;
 use crate::user::{User, column};
 
-const FILES: &[(&str, &str)] = &[
-    ("price.txt", "top\n1\n2\n3\n4\ntotal\n"),
-    ("mine.txt", "mine\n"),
-    ("old.txt", "old\n"),
-];
+const FILES: &[(&str, &str)] =
+    &[("price.txt", "top\n1\n2\n3\n4\ntotal\n"), ("mine.txt", "mine\n"), ("old.txt", "old\n")];
 
 const TRIES: [&str; 3] = ["../try-1", "../try-2", "../try-3"];
 
@@ -74,7 +71,10 @@ fn three_agents_try_at_once_and_the_best_is_adopted() {
             ]
             .concat(),
         ),
-        (gemini, gemini.run("sed -i s/total/sum/ price.txt; rm mine.txt; echo gemini > gemini.txt")),
+        (
+            gemini,
+            gemini.run("sed -i s/total/sum/ price.txt; rm mine.txt; echo gemini > gemini.txt"),
+        ),
     ];
     std::thread::scope(|scope| {
         for (setup, script) in &agents {
