@@ -564,5 +564,9 @@ fn guarded(mut step: Step, options: &PlanOptions) -> Step {
         step.verdict = Verdict::Keep { reason };
         step.cancels.clear();
     }
+    if step.goal().is_none() {
+        // Its lines are those of a merge that is not made.
+        step.lines.clear();
+    }
     step
 }

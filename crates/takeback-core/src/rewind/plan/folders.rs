@@ -52,7 +52,16 @@ fn add_missing_folders(plan: &mut Plan, present: &DiskState) {
                     plan.steps[at].verdict = Verdict::Keep { reason: NOT_EMPTY.to_owned() };
                     plan.steps[at].cancels.clear();
                 }
-                Some(at) => plan.steps[at].verdict = verdict,
+                Some(at) => {
+                    let step = &mut plan.steps[at];
+                    if step.goal().is_none() {
+                        // It stays as a conflict does: only its name is needed.
+                        step.cancels.clear();
+                        step.lines.clear();
+                        step.instead = None;
+                    }
+                    step.verdict = verdict;
+                }
                 None => {
                     place.insert(folder.clone(), plan.steps.len());
                     plan.steps.push(Step::new(folder, Entry::Absent, verdict));

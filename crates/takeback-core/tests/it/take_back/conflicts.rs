@@ -32,7 +32,7 @@ fn each_policy_does_what_it_says() {
                 "merged a.txt",
                 "conflict a.txt: both changed the same lines in 1 place: yours stay",
             ],
-            mine.clone(),
+            mine,
         ),
         (
             ConflictPolicy::File,
