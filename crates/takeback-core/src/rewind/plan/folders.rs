@@ -55,7 +55,7 @@ fn add_missing_folders(plan: &mut Plan, present: &DiskState) {
                 Some(at) => {
                     let step = &mut plan.steps[at];
                     if step.goal().is_none() {
-                        // It stays as a conflict does: only its name is needed.
+                        // The conflict was about another entry: nothing of that is taken back.
                         step.cancels.clear();
                         step.lines.clear();
                         step.instead = None;
