@@ -602,6 +602,8 @@ export interface ForkAnswer {
   leftOut: Note[];
   /** Executions whose state at the point was copied into the forks' stores. */
   executions: string[];
+  /** How an agent's conversation continues in the forks; left out if it is not known. */
+  conversation?: ForkedConversation;
 }
 
 /** Where a fork comes from. */
@@ -626,6 +628,20 @@ export interface ForkSession {
   agent: string | null;
   /** How many of its prompts are recorded there. */
   prompts: number;
+}
+
+/** How an agent's conversation continues in forks, in a copy for each. */
+export interface ForkedConversation {
+  /** The agent's name. */
+  agent: string;
+  /** The agent's own id of it. */
+  session: string;
+  /** For each fork, a shell command that opens a copy of the conversation there, on the agent's screen. */
+  commands: string[];
+  /** For each fork, a shell command that continues without a screen from the point; append a prompt. Empty if the agent has none. */
+  headless: string[];
+  /** What to press on that screen, so that the copy ends at the point; left out if it is to be whole. */
+  keys?: string;
 }
 
 /** One file of a fork that differs from what the fork got. */

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::conversation_copy::CopyFinder;
 use crate::cut::CutFinder;
 use crate::hook::{HookEvent, PayloadError};
 use crate::install::{HookFormat, HookProblem, HookScope, TrustSite};
@@ -53,6 +54,8 @@ pub struct AgentKind {
     pub sessions: SessionFiles,
     /// How its conversation is cut back to a prompt. The path is the agent's home.
     pub cut: Option<CutFinder>,
+    /// How its conversation continues in a copy in another folder. The path is the agent's home.
+    pub copy: Option<CopyFinder>,
     /// How it decides whether to trust a hook, if that can be read.
     pub trust: Option<TrustCheck>,
     /// Whether it ignores the hooks of projects that its user has not trusted. Which ones those are cannot
@@ -89,6 +92,7 @@ impl AgentKind {
             began: &[],
         },
         cut: None,
+        copy: None,
         trust: None,
         ignores_untrusted_projects: false,
         runs_equal_hooks_once: false,

@@ -30,6 +30,7 @@ mod agents;
 mod builtin;
 mod capture;
 mod chat_agent;
+mod conversation_copy;
 mod cut;
 mod hook;
 mod install;
@@ -54,6 +55,7 @@ pub use chat_agent::{
     AgentError, ChatAgent, ChatEvent, Decision, NativeFiles, NativeFilesError, PermissionRequest,
     PromptPoint, RestoreMode, TurnResult,
 };
+pub use conversation_copy::{ConversationCopy, CopyExtent, CopyFinder};
 pub use cut::{Cut, CutError, CutFinder, PointPrompt};
 pub use hook::{
     CallEnd, HookEvent, HookEventKind, HookSource, PayloadError, PermissionQuestion, ToolCall,

@@ -31,6 +31,28 @@ pub struct ForkAnswer {
     pub left_out: Vec<Note>,
     /// Executions whose state at the point was copied into the forks' stores.
     pub executions: Vec<String>,
+    /// How an agent's conversation continues in the forks; left out if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ForkedConversation>,
+}
+
+/// How an agent's conversation continues in forks, in a copy for each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ForkedConversation {
+    /// The agent's name.
+    pub agent: String,
+    /// The agent's own id of it.
+    pub session: String,
+    /// For each fork, a shell command that opens a copy of the conversation there, on the agent's screen.
+    pub commands: Vec<String>,
+    /// What to press on that screen, so that the copy ends at the point; left out if it is to be whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<String>,
+    /// For each fork, a shell command that continues without a screen from the point; append a prompt. Empty
+    /// if the agent has none.
+    pub headless: Vec<String>,
 }
 
 /// Where a fork comes from.

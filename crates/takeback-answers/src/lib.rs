@@ -52,8 +52,8 @@ pub use self::file::{
 };
 pub use self::follow_up::{CrossedCommit, FollowUp, GitFollowUp, GitStatus, HeadMove, InstallHint};
 pub use self::fork::{
-    CommandResult, CompareAnswer, ComparedFork, ForkAnswer, ForkOrigin, ForkSession, ForkedFile,
-    SharedFile,
+    CommandResult, CompareAnswer, ComparedFork, ForkAnswer, ForkOrigin, ForkSession,
+    ForkedConversation, ForkedFile, SharedFile,
 };
 pub use self::history::{
     BisectAnswer, BlameAnswer, BlameReport, BlamedLine, CatAnswer, Contribution, FileRow,

@@ -46,6 +46,7 @@ pub static CODEX: AgentKind = AgentKind {
         began: &["/timestamp", "/payload/timestamp"],
     },
     cut: Some(cut::cut),
+    copy: Some(cut::copy),
     trust: Some(TrustCheck { file: "config.toml", problem: trust::problem }),
     install_note: |_| {
         Some(

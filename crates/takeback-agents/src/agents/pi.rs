@@ -1,5 +1,6 @@
 //! pi: its entry in the table of agents. It has extensions instead of hooks.
 
+mod copy;
 mod hook;
 
 use crate::hook::plugin_context;
@@ -34,6 +35,7 @@ pub static PI: AgentKind = AgentKind {
         id: &["/id"],
         began: &["/timestamp"],
     },
+    copy: Some(copy::copy),
     ignores_untrusted_projects: true,
     install_note: |scope| match scope {
         HookScope::User => None,

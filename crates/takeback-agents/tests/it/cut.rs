@@ -1,10 +1,10 @@
-//! How a conversation is cut, from recorded transcripts.
+//! How a conversation is cut and copied, from recorded transcripts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use takeback_agents::{Cut, PointPrompt, agent_named};
+use takeback_agents::{ConversationCopy, CopyExtent, Cut, PointPrompt, agent_named};
 
 const THREAD: &str = "01a1e143-f71b-7033-9b5a-1d57bbee37d5";
 const TURNS: [&str; 2] =
@@ -129,4 +129,80 @@ fn a_prompt_that_was_cut_already_has_no_cut() {
         find_cut_at(folder.path(), "claude", &session, &first).is_some(),
         "it continues after the first"
     );
+}
+
+fn find_copy(home: &Path, agent: &str, extent: CopyExtent<'_>) -> Option<ConversationCopy> {
+    let copy = agent_named(agent).expect("it is known").copy?;
+    copy(home, extent).expect("it can be read")
+}
+
+fn find_copy_before(agent: &str, session: &str, message: &str) -> Option<ConversationCopy> {
+    let message_ids = &[message.to_owned()];
+    let prompt = PointPrompt { session, message_ids, text: "a prompt" };
+    find_copy(&home(agent), agent, CopyExtent::Before(prompt))
+}
+
+#[test]
+fn a_codex_thread_is_copied_whole_or_up_to_a_turn() {
+    let copy = find_copy_before("codex", THREAD, TURNS[1]).expect("the second turn");
+    let expected = ConversationCopy {
+        agent: "codex",
+        title: "Codex",
+        session: THREAD.to_owned(),
+        command: format!("codex fork -C . {THREAD}"),
+        keys: Some("Esc while nothing is typed, back to “a prompt”, Enter".to_owned()),
+        headless: None,
+    };
+    assert_eq!(copy, expected);
+    let whole = find_copy(&home("codex"), "codex", CopyExtent::Whole(THREAD));
+    let headless = Some(format!("codex exec fork --skip-git-repo-check {THREAD}"));
+    assert_eq!(whole, Some(ConversationCopy { keys: None, headless, ..expected }));
+    assert_eq!(find_copy_before("codex", THREAD, TURNS[0]), None, "nothing was said before");
+}
+
+#[test]
+fn a_claude_session_is_copied_whole_or_up_to_a_prompt() {
+    let (session, lines) = recorded();
+    let prompts = prompts(&lines);
+    let before = word(&prompts[1]["parentUuid"]);
+    let copy = find_copy_before("claude", &session, word(&prompts[1]["promptId"]));
+    let expected = ConversationCopy {
+        agent: "claude",
+        title: "Claude Code",
+        session: session.clone(),
+        command: format!("claude --resume {session} --fork-session"),
+        keys: Some("Esc Esc, “a prompt”, Restore conversation".to_owned()),
+        headless: Some(format!(
+            "claude -p --resume {session} --resume-session-at {before} --fork-session"
+        )),
+    };
+    assert_eq!(copy.as_ref(), Some(&expected));
+    let whole = find_copy(&home("claude"), "claude", CopyExtent::Whole(&session));
+    let headless = Some(format!("claude -p --resume {session} --fork-session"));
+    assert_eq!(whole, Some(ConversationCopy { keys: None, headless, ..expected }));
+    assert_eq!(find_copy_before("claude", &session, word(&prompts[0]["uuid"])), None);
+}
+
+#[test]
+fn a_pi_session_is_copied_only_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sessions = folder.path().join("sessions/--work--");
+    fs::create_dir_all(&sessions).expect("a folder");
+    fs::write(sessions.join("2026-11-20T01-25-17-852Z_one.jsonl"), "").expect("a file");
+    let copy = |extent| find_copy(folder.path(), "pi", extent);
+    let found = copy(CopyExtent::Whole("one")).expect("it is there");
+    assert_eq!((found.command.as_str(), found.keys), ("pi --fork one", None));
+    assert_eq!(copy(CopyExtent::Whole("another")), None);
+    let prompt = PointPrompt { session: "one", message_ids: &[], text: "a prompt" };
+    assert_eq!(copy(CopyExtent::Before(prompt)), None);
+}
+
+#[test]
+fn conversations_that_are_not_kept_have_no_copy() {
+    for agent in ["claude", "codex", "pi", "gemini", "qwen", "opencode", "copilot"] {
+        for session in [THREAD, "../../.."] {
+            let copy = find_copy(Path::new("/nowhere"), agent, CopyExtent::Whole(session));
+            assert_eq!(copy, None, "{agent}");
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use takeback_agents::ConversationCopy;
 use takeback_core::fork::{
     FolderState, ForkExtent, ForkPlace, ForkReport, ForkRequest, ForkTarget, LeftOut, copy_states,
     fork as write_forks,
@@ -12,6 +13,7 @@ use takeback_core::{Mark, checkpoint, mark};
 use takeback_store::state::ExecutionId;
 use takeback_store::{Point, PointId, PointQuery, WorkPath};
 
+use super::conversation::copy_at;
 use super::log::title;
 use crate::answers;
 use crate::args::{ForkPointArgs, Options};
@@ -38,10 +40,11 @@ pub(crate) fn fork(
     let extent = if args.all { ForkExtent::All } else { ForkExtent::Covered };
     let point = point_to_fork(&mut place, &args.point)?;
     let made = fork_into(&mut place, &point, &folders, extent)?;
+    let copy = copy_at(&place.workspace, &made.point)?;
     if screen.json {
-        screen.json(&answer(&made))?;
+        screen.json(&answer(&made, copy.as_ref()))?;
     } else {
-        print(&made, &start, screen)?;
+        print(&made, copy.as_ref(), &start, screen)?;
     }
     Ok(if made.report.missing.is_empty() { 0 } else { Kind::Conflicts as u8 })
 }
@@ -128,7 +131,7 @@ pub(crate) fn fork_into(
     Ok(NewForks { point, folders, report, executions })
 }
 
-pub(crate) fn answer(made: &NewForks) -> answers::ForkAnswer {
+pub(crate) fn answer(made: &NewForks, copy: Option<&ConversationCopy>) -> answers::ForkAnswer {
     let NewForks { point, folders, report, executions } = made;
     let missing = report.missing.iter().map(|(path, why)| answers::note(path, why.describe()));
     let left_out = report.left_out.iter().map(|(path, why)| answers::note(path, why.describe()));
@@ -144,10 +147,33 @@ pub(crate) fn answer(made: &NewForks) -> answers::ForkAnswer {
         unknown: report.unknown.iter().map(answers::path).collect(),
         left_out: left_out.collect(),
         executions: executions.iter().map(ToString::to_string).collect(),
+        conversation: copy.map(|copy| conversation(copy, folders)),
     }
 }
 
-fn print(made: &NewForks, start: &Path, screen: &mut Screen) -> Result<(), CommandError> {
+fn conversation(copy: &ConversationCopy, folders: &[PathBuf]) -> answers::ForkedConversation {
+    let in_each =
+        |command: &str| folders.iter().map(|folder| command_in(folder, command)).collect();
+    answers::ForkedConversation {
+        agent: copy.agent.to_owned(),
+        session: copy.session.clone(),
+        commands: in_each(&copy.command),
+        keys: copy.keys.clone(),
+        headless: copy.headless.as_deref().map(in_each).unwrap_or_default(),
+    }
+}
+
+/// A command line that runs a command in a folder.
+fn command_in(folder: &Path, command: &str) -> String {
+    format!("cd {} && {command}", quoted(folder))
+}
+
+fn print(
+    made: &NewForks,
+    copy: Option<&ConversationCopy>,
+    start: &Path,
+    screen: &mut Screen,
+) -> Result<(), CommandError> {
     let NewForks { point, folders, report, executions } = made;
     let out = &mut screen.out;
     let shown = |folder: &PathBuf| quoted(&from(start, folder));
@@ -177,9 +203,13 @@ fn print(made: &NewForks, start: &Path, screen: &mut Screen) -> Result<(), Comma
             let text = format!("agent state at that point: `takeback state resume {}`", names[0]);
             print_hint(&text, out)?;
         }
-        if point.session.is_some() {
+        match copy {
+            Some(copy) => print_copy(copy, &from(start, &folders[0]), screen.verbose, out)?,
             // Agents find conversations by the folder that they ran in.
-            print_hint("an agent begins a new conversation there", out)?;
+            None if point.session.is_some() => {
+                print_hint("an agent begins a new conversation there", out)?;
+            }
+            None => {}
         }
     }
     for (path, why) in &report.missing {
@@ -195,6 +225,26 @@ fn print(made: &NewForks, start: &Path, screen: &mut Screen) -> Result<(), Comma
         let compare = format!("takeback compare {}", all.join(" "));
         writeln!(out)?;
         writeln!(out, "{NAME}{}{NAME:#}  {HINT}what changed there{HINT:#}", plain(&compare))?;
+    }
+    Ok(())
+}
+
+/// How the conversation continues in the first fork. Commands are not wrapped, so that they can be copied.
+fn print_copy(
+    copy: &ConversationCopy,
+    folder: &Path,
+    all: bool,
+    out: &mut dyn std::io::Write,
+) -> Result<(), CommandError> {
+    let from = if copy.keys.is_some() { ", from before that prompt" } else { "" };
+    print_hint(&format!("to continue {}'s conversation in a copy{from}:", copy.title), out)?;
+    writeln!(out, "    {}", plain(&command_in(folder, &copy.command)))?;
+    if let Some(keys) = &copy.keys {
+        print_hint(&format!("then {}", plain(keys)), out)?;
+    }
+    if let Some(headless) = copy.headless.as_ref().filter(|_| all) {
+        print_hint("or without its screen:", out)?;
+        writeln!(out, "    {} PROMPT", plain(&command_in(folder, headless)))?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -89,6 +90,78 @@ fn a_fork_is_a_workspace_that_knows_its_origin() {
     fs::write(beside(&user, "try/new"), "new\n").unwrap();
     user.takeback_in(&beside(&user, "try"), &["checkpoint", "there"]).exited(0, &[]);
     assert_eq!(user.json(&["log"]).as_array().unwrap().len(), 1);
+}
+
+/// A thread of two turns as Codex recorded it.
+const THREAD: &str = "01a1e143-f71b-7033-9b5a-1d57bbee37d5";
+
+/// A user in whose home the thread is, and in whose project its second turn has begun.
+fn with_codex_thread(turn: &str) -> User {
+    let user = User::with(&[("a.txt", "a\n")]);
+    let recorded = "../takeback-agents/tests/it/recorded/codex";
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join(recorded);
+    let copied =
+        Command::new("cp").arg("-r").arg(recorded).arg(user.home().join(".codex")).status();
+    assert!(copied.unwrap().success());
+    let start = json!({"event": "session_start", "session": THREAD, "agent": "codex"});
+    let prompt = json!({"event": "prompt", "session": THREAD, "message": turn, "text": "go on"});
+    user.record(&format!("{start}\n{prompt}"));
+    user
+}
+
+#[test]
+fn the_command_that_continues_the_conversation_is_shown() {
+    let user = with_codex_thread("01a1e143-fa8e-7d93-bdf2-e5a91542f605");
+    let forked = user.succeeds(&["fork", "@", "../try it", "--count", "2"]);
+    assert_snapshot!(shown(&user, &forked.out), @r"
+    Forked ID  go on
+      '../try it-1'
+      '../try it-2'
+      1 file in each, 2 B
+      to continue Codex's conversation in a copy, from before that prompt:
+        cd '../try it-1' && codex fork -C . ID-f71b-7033-9b5a-1d57bbee37d5
+      then Esc while nothing is typed, back to “go on”, Enter
+
+    takeback compare '../try it-1' '../try it-2'  what changed there
+    ");
+    let whole = user.succeeds(&["fork", "now", "../now", "-v"]);
+    let (_, after_size) = whole.out.split_once(" 2 B\n").expect("the size");
+    assert_snapshot!(shown(&user, after_size), @r"
+      to continue Codex's conversation in a copy:
+        cd ../now && codex fork -C . ID-f71b-7033-9b5a-1d57bbee37d5
+      or without its screen:
+        cd ../now && codex exec fork --skip-git-repo-check ID-f71b-7033-9b5a-1d57bbee37d5 PROMPT
+
+    takeback compare ../now  what changed there
+    ");
+    let answer = user.json(&["fork", "@~1", "../again", "--count", "2"]);
+    let root = user.work().canonicalize().unwrap();
+    let in_each = |command: &str| -> Vec<String> {
+        let folder = |at| root.with_file_name(format!("again-{at}"));
+        [1, 2].map(|at| format!("cd {} && {command}", folder(at).display())).into()
+    };
+    let expected = json!({
+        "agent": "codex",
+        "session": THREAD,
+        "commands": in_each(&format!("codex fork -C . {THREAD}")),
+        "keys": "Esc while nothing is typed, back to “go on”, Enter",
+        "headless": [],
+    });
+    assert_eq!(answer["conversation"], expected);
+}
+
+#[test]
+fn a_conversation_that_cannot_be_continued_is_not_promised() {
+    // The conversation began with the prompt; it went on after the point; the agent is another one.
+    let user = with_codex_thread("01a1e143-f734-7d72-a5c0-e35cb73cc426");
+    let begins = "an agent begins a new conversation there";
+    user.succeeds(&["fork", "@", "../first"]).prints(begins);
+    user.succeeds(&["checkpoint", "by hand"]);
+    user.agent_turn("m", "later", ("Write", &["a.txt"]), || user.write("a.txt", "later\n"));
+    let answer = user.json(&["fork", "by hand", "../by-hand"]);
+    assert_eq!(answer.get("conversation"), None, "{answer}");
+    user.succeeds(&["fork", "@", "../other"]).prints(begins);
+    assert_eq!(user.json(&["fork", "now", "../now"]).get("conversation"), None);
 }
 
 #[test]

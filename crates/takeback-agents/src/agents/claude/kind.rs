@@ -49,6 +49,7 @@ pub static CLAUDE: AgentKind = AgentKind {
         began: &["/timestamp"],
     },
     cut: Some(cut::cut),
+    copy: Some(cut::copy),
     runs_equal_hooks_once: true,
     ..AgentKind::DEFAULT
 };

@@ -7,37 +7,84 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::CODEX;
+use crate::conversation_copy::{ConversationCopy, CopyExtent};
 use crate::cut::{Cut, CutError, PointPrompt, is_plain_name, quoted};
 
 pub(super) fn cut(home: &Path, prompt: PointPrompt<'_>) -> Result<Option<Cut>, CutError> {
     let session = prompt.session;
-    if !is_plain_name(session) {
-        return Ok(None);
-    }
-    let Some(file) = rollout_of(home, session)? else { return Ok(None) };
-    let turns = turns(&file).map_err(|source| CutError { path: file, source })?;
-    let Some(at) = turns.iter().position(|turn| prompt.message_ids.contains(turn)) else {
-        return Ok(None);
-    };
-    let mut how = vec![format!(
-        "`codex resume {session}`, then Esc while nothing is typed, back to {}, Enter",
-        quoted(prompt.text)
-    )];
-    how.push(match at.checked_sub(1).map(|before| &turns[before]) {
+    let Some(place) = place_of(home, prompt)? else { return Ok(None) };
+    let mut how = vec![format!("`codex resume {session}`, then {}", keys(prompt.text))];
+    how.push(match place.before {
         Some(before) => format!(
             "its app server forks it without a model: thread/fork {{\"threadId\":\"{session}\",\
              \"lastTurnId\":\"{before}\"}}"
         ),
         None => "the conversation began with that prompt: `codex` starts a new one".to_owned(),
     });
-    let message_id = turns[at].clone();
     Ok(Some(Cut {
         agent: CODEX.name,
         title: CODEX.title,
         session: session.to_owned(),
-        message_id,
+        message_id: place.turn,
         how,
         command: None,
+    }))
+}
+
+/// Without a screen it copies only whole threads.
+pub(super) fn copy(
+    home: &Path,
+    extent: CopyExtent<'_>,
+) -> Result<Option<ConversationCopy>, CutError> {
+    // Git's folder is not in a fork, and without it the program refuses to start without its screen.
+    let (session, keys, headless) = match extent {
+        CopyExtent::Whole(session) => {
+            if !is_plain_name(session) || rollout_of(home, session)?.is_none() {
+                return Ok(None);
+            }
+            (session, None, Some(format!("codex exec fork --skip-git-repo-check {session}")))
+        }
+        CopyExtent::Before(prompt) => {
+            let place = place_of(home, prompt)?;
+            if place.and_then(|place| place.before).is_none() {
+                return Ok(None);
+            }
+            (prompt.session, Some(keys(prompt.text)), None)
+        }
+    };
+    Ok(Some(ConversationCopy {
+        agent: CODEX.name,
+        title: CODEX.title,
+        session: session.to_owned(),
+        // Without -C it asks whether to work in the old folder.
+        command: format!("codex fork -C . {session}"),
+        keys,
+        headless,
+    }))
+}
+
+fn keys(text: &str) -> String {
+    format!("Esc while nothing is typed, back to {}, Enter", quoted(text))
+}
+
+/// Where a prompt is in its thread.
+struct PromptPlace {
+    turn: String,
+    /// The turn before; `None` if the thread began with the prompt.
+    before: Option<String>,
+}
+
+/// `None`: there is no such prompt.
+fn place_of(home: &Path, prompt: PointPrompt<'_>) -> Result<Option<PromptPlace>, CutError> {
+    if !is_plain_name(prompt.session) {
+        return Ok(None);
+    }
+    let Some(file) = rollout_of(home, prompt.session)? else { return Ok(None) };
+    let turns = turns(&file).map_err(|source| CutError { path: file, source })?;
+    let at = turns.iter().position(|turn| prompt.message_ids.contains(turn));
+    Ok(at.map(|at| PromptPlace {
+        turn: turns[at].clone(),
+        before: at.checked_sub(1).map(|before| turns[before].clone()),
     }))
 }
 

@@ -6,7 +6,9 @@ use takeback_core::fork::ForkExtent;
 use takeback_ipc::{NamedParams, Outcome, Outlet};
 
 use super::client::{Client, result};
+use crate::commands::conversation::copy_at;
 use crate::commands::{compare as comparison, fork as forks};
+use crate::error::CommandError;
 use crate::place::{self, Store};
 
 pub(super) fn fork(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
@@ -19,7 +21,9 @@ pub(super) fn fork(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
     let place = &mut at.handle.place;
     let point = forks::point_to_fork(place, &point)?;
     let folders = forks::folders(&start.join(folder), count);
-    result(&forks::answer(&forks::fork_into(place, &point, &folders, extent)?))
+    let made = forks::fork_into(place, &point, &folders, extent)?;
+    let copy = copy_at(&place.workspace, &made.point).map_err(CommandError::from)?;
+    result(&forks::answer(&made, copy.as_ref()))
 }
 
 pub(super) fn compare(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {

@@ -1,4 +1,4 @@
-//! Several agents, each in a fork of its own.
+//! Agents in forks: several at once, and one that continues its conversation.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use takeback_testkit::Thing;
 use super::claude::CLAUDE;
 use super::codex::CODEX;
 use super::gemini::GEMINI;
+use super::pi::PI;
 use super::setup::AgentSetup;
 use super::{AgentDriver, Conversation};
 use crate::follow_up::git;
@@ -128,4 +129,46 @@ fn three_agents_try_at_once_and_the_best_is_adopted() {
 
     user.succeeds(&["undo", "-y"]);
     assert_eq!(user.tree(), before);
+}
+
+/// After two prompts and a fork, the command that `fork` shows continues the conversation in the fork. The
+/// model reads the first prompt, and the second one if it should.
+fn continues_in_a_fork(driver: &'static AgentDriver, point: &str, second: bool) {
+    let Some(setup) = AgentSetup::new(driver, FILES) else { return };
+    let user = &setup.user;
+    setup.prompt(Conversation::New, "Say ALPHA", &[]);
+    setup.prompt(Conversation::Continued, "Say BETA", &[]);
+    let forked = user.json(&["fork", point, "../try"]);
+    let command = forked["conversation"]["headless"][0].as_str();
+    let command = command.unwrap_or_else(|| panic!("{forked}"));
+    let before = setup.model.asked().len();
+    setup.shell(&format!("{command} 'Say GAMMA'"));
+
+    let asked: Vec<String> =
+        setup.model.asked()[before..].iter().map(ToString::to_string).collect();
+    let asked = asked.iter().find(|body| body.contains("Say GAMMA")).expect("the prompt was sent");
+    let said = ["ALPHA", "BETA"].map(|word| asked.contains(&format!("Say {word}")));
+    assert_eq!(said, [true, second], "{command}: {asked}");
+    let fork = user.work().with_file_name("try");
+    assert!(asked.contains(&fork.display().to_string()), "it works there: {asked}");
+}
+
+#[test]
+fn claude_continues_before_the_prompt() {
+    continues_in_a_fork(&CLAUDE, "@", false);
+}
+
+#[test]
+fn claude_continues_where_it_is_now() {
+    continues_in_a_fork(&CLAUDE, "now", true);
+}
+
+#[test]
+fn codex_continues_where_it_is_now() {
+    continues_in_a_fork(&CODEX, "now", true);
+}
+
+#[test]
+fn pi_continues_where_it_is_now() {
+    continues_in_a_fork(&PI, "now", true);
 }

@@ -23,7 +23,7 @@ export default (pi) => pi.on("tool_call", async ({ toolName, input }, { ui }) =>
 });
 "#;
 
-static PI: AgentDriver = AgentDriver {
+pub(super) static PI: AgentDriver = AgentDriver {
     kind: &takeback_agents::PI,
     configure: |setup| {
         let provider = json!({

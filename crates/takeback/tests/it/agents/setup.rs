@@ -54,7 +54,25 @@ impl AgentSetup {
         let mut answers = answers.concat();
         answers.push(json!("done"));
         let prompt = format!("{text}. <<LAB {} LAB>>", Value::Array(answers));
-        let mut command = (self.driver.command)(self, conversation, &prompt);
+        let command = (self.driver.command)(self, conversation, &prompt);
+        self.finish(command, text);
+    }
+
+    /// Runs a command line with the environment of the agent, whose program is on `PATH`.
+    pub(super) fn shell(&self, line: &str) {
+        let agent = (self.driver.command)(self, Conversation::New, "");
+        let folder = self.program.parent().expect("it is in a folder");
+        let path = env::var_os("PATH").unwrap_or_default();
+        let folders = [folder.to_owned()].into_iter().chain(env::split_paths(&path));
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(self.user.home()).env_clear();
+        command.envs(agent.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("PATH", env::join_paths(folders).expect("folders without a colon"));
+        self.finish(command, line);
+    }
+
+    /// Waits until a command has ended, which must be with success.
+    fn finish(&self, mut command: Command, what: &str) {
         let output = self.user.home().join(format!("{}-output", self.driver.kind.name));
         let into = || File::create(&output).expect("a file");
         command.stdin(Stdio::null()).stdout(into()).stderr(into());
@@ -74,7 +92,7 @@ impl AgentSetup {
         let requests = self.model.asked().len();
         assert!(
             status.is_some_and(|status| status.success()),
-            "{text}: {status:?} after {requests} requests: {output}"
+            "{what}: {status:?} after {requests} requests: {output}"
         );
     }
 
