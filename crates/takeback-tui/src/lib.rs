@@ -38,8 +38,8 @@ pub use keys::{
 };
 pub use menu::{
     ExecutionRow, FileAction, FilePreview, FileSelection, Marks, Menu, MenuAction, MenuAnswer,
-    MenuOptions, MenuQuestion, MenuScope, OperationRow, Origin, PartyCount, PointRow, Preview,
-    RestoreChoice, RestoreScope, RowId, TakenBack,
+    MenuCoverage, MenuOptions, MenuQuestion, MenuScope, OperationRow, Origin, PartyCount, PointRow,
+    Preview, PreviewRequest, RestoreChoice, RestoreScope, RowId, TakenBack,
 };
 pub use slash::{SlashCommand, split_slash};
 pub use terminal::{Terminal, TerminalEvent};

@@ -6,6 +6,7 @@
 //! restores anything.
 
 mod choice;
+mod coverage;
 mod detail;
 mod question_page;
 mod list;
@@ -20,6 +21,7 @@ use ratatui::layout::Rect;
 
 use self::choice::Mark;
 pub use self::choice::{FileSelection, Marks, RestoreChoice, RestoreScope};
+pub use self::coverage::{MenuCoverage, PreviewRequest};
 use self::detail::{Detail, DetailAction};
 use self::list::{Entry, Item, List, ListAction};
 pub use self::preview::{FileAction, FilePreview, Preview};
@@ -44,9 +46,11 @@ pub struct Menu {
     pages: Vec<QuestionPage>,
     help: bool,
     notice: Option<String>,
-    previews: HashMap<RowId, Result<Preview, String>>,
-    /// The row whose preview was requested last and has not arrived.
-    pending: Option<RowId>,
+    /// Whose changes previews and restores of points take back.
+    coverage: MenuCoverage,
+    previews: HashMap<PreviewRequest, Result<Preview, String>>,
+    /// The preview that was requested last and has not arrived.
+    pending: Option<PreviewRequest>,
 }
 
 /// How a menu behaves.
@@ -60,8 +64,8 @@ pub struct MenuOptions {
     pub conversation: bool,
     /// Whether there is a rewind to undo.
     pub can_undo: bool,
-    /// Whether files can be marked. An exact rewind ignores authors.
-    pub can_mark: bool,
+    /// Whose changes are taken back at first.
+    pub coverage: MenuCoverage,
 }
 
 /// What the rows belong to that come before those of other sessions.
@@ -78,8 +82,8 @@ pub enum MenuScope {
 pub enum MenuAction {
     /// Nothing.
     Stay,
-    /// Make the preview of this row. Earlier requests are obsolete.
-    Preview(RowId),
+    /// Make this preview. Earlier requests are obsolete.
+    Preview(PreviewRequest),
     /// Answer this question, by [`Menu::set_answer`].
     Ask(MenuQuestion),
     /// Close the menu.
@@ -126,6 +130,7 @@ impl Menu {
             pages: Vec::new(),
             help: false,
             notice: None,
+            coverage: options.coverage,
             previews: HashMap::new(),
             pending: None,
         }
@@ -151,8 +156,19 @@ impl Menu {
         let Some(row) = self.points.iter().find(|row| row.id == point) else {
             return MenuAction::Stay;
         };
-        self.detail = Some(self.point_detail(row));
-        self.request_preview(RowId::Point(point.to_owned()))
+        let detail = self.point_detail(row);
+        let request = detail.request();
+        self.detail = Some(detail);
+        self.request_preview(request)
+    }
+
+    /// Opens the second stage of this point, to take back its turn alone.
+    pub fn open_turn(&mut self, point: &str) -> MenuAction {
+        let Some(row) = self.points.iter().find(|row| row.id == point) else {
+            return MenuAction::Stay;
+        };
+        let detail = self.point_detail(row);
+        self.cover(detail, MenuCoverage::Turn)
     }
 
     /// Handles a key.
@@ -184,16 +200,22 @@ impl Menu {
         }
     }
 
-    /// Sets the preview of a row, or the reason why there is none.
-    pub fn set_preview(&mut self, row: RowId, preview: Result<Preview, String>) {
-        if self.pending.as_ref() == Some(&row) {
+    /// Sets a preview, or the reason why there is none.
+    pub fn set_preview(
+        &mut self,
+        request: impl Into<PreviewRequest>,
+        preview: Result<Preview, String>,
+    ) {
+        let request = request.into();
+        if self.pending.as_ref() == Some(&request) {
             self.pending = None;
         }
         if self.previews.len() >= PREVIEWS_MAX {
-            let selected = self.selected();
-            self.previews.retain(|cached, _| Some(cached) == selected.as_ref());
+            let open = self.detail.as_ref().map(|detail| detail.row().clone());
+            let selected = open.or_else(|| self.selected());
+            self.previews.retain(|cached, _| Some(&cached.row) == selected.as_ref());
         }
-        self.previews.insert(row, preview);
+        self.previews.insert(request, preview);
     }
 
     /// Sets the answer to a question, or the reason why there is none. Ignored if the question was closed.
@@ -219,12 +241,26 @@ impl Menu {
             self.detail = Some(detail);
             return MenuAction::Stay;
         }
-        match detail.press(key, self.previews.get(detail.row())) {
+        match detail.press(key, self.previews.get(&detail.request())) {
+            DetailAction::CycleCoverage => {
+                if detail.coverage() != MenuCoverage::Turn {
+                    self.coverage = self.coverage.next();
+                }
+                self.cover(detail, self.coverage)
+            }
+            DetailAction::ToggleTurn => {
+                let coverage = match detail.coverage() {
+                    MenuCoverage::Turn => self.coverage,
+                    _ => MenuCoverage::Turn,
+                };
+                self.cover(detail, coverage)
+            }
             DetailAction::Stay => {
                 self.detail = Some(detail);
                 MenuAction::Stay
             }
-            DetailAction::Back => MenuAction::Stay,
+            // The list may show another coverage than the row did.
+            DetailAction::Back => self.preview_selected(),
             DetailAction::Restore(action) => action,
             DetailAction::Ask(question) => {
                 self.detail = Some(detail);
@@ -250,7 +286,7 @@ impl Menu {
                     Tab::Points => self.point_detail(&self.points[index]),
                     Tab::Executions => {
                         let execution = self.executions[index].execution.clone();
-                        Detail::new(RowId::Execution(execution), false, false)
+                        Detail::new(PreviewRequest::from(RowId::Execution(execution)), false)
                     }
                 });
                 self.preview_selected()
@@ -263,6 +299,16 @@ impl Menu {
                 }
                 Key::Char('?') => {
                     self.help = true;
+                    MenuAction::Stay
+                }
+                Key::Char('S') if self.tab == Tab::Points => {
+                    self.coverage = self.coverage.next();
+                    self.notice = Some(self.coverage.title().to_owned());
+                    self.preview_selected()
+                }
+                Key::Char('R') if self.tab == Tab::Points => self.open_selected_turn(),
+                Key::Char('S' | 'R') => {
+                    self.notice = Some("An execution is restored as a whole.".to_owned());
                     MenuAction::Stay
                 }
                 Key::Char(key @ ('s' | 'B')) => match (self.selected(), key) {
@@ -280,7 +326,26 @@ impl Menu {
 
     fn point_detail(&self, row: &PointRow) -> Detail {
         let conversation = self.options.conversation && row.origin != Origin::OtherSession;
-        Detail::new(RowId::Point(row.id.clone()), conversation, self.options.can_mark)
+        let row = RowId::Point(row.id.clone());
+        Detail::new(PreviewRequest::new(row, self.coverage), conversation)
+    }
+
+    /// Opens the second stage of the selected point, to take back its turn alone.
+    fn open_selected_turn(&mut self) -> MenuAction {
+        let Some(Entry::Item(index)) = self.list().selected() else {
+            self.notice = Some("Select a row first.".to_owned());
+            return MenuAction::Stay;
+        };
+        let detail = self.point_detail(&self.points[index]);
+        self.cover(detail, MenuCoverage::Turn)
+    }
+
+    /// Shows the second stage with this coverage.
+    fn cover(&mut self, mut detail: Detail, coverage: MenuCoverage) -> MenuAction {
+        detail.set_coverage(coverage);
+        let request = detail.request();
+        self.detail = Some(detail);
+        self.request_preview(request)
     }
 
     fn list(&self) -> &List {
@@ -307,17 +372,17 @@ impl Menu {
 
     fn preview_selected(&mut self) -> MenuAction {
         match self.selected() {
-            Some(row) => self.request_preview(row),
+            Some(row) => self.request_preview(PreviewRequest::new(row, self.coverage)),
             None => MenuAction::Stay,
         }
     }
 
-    fn request_preview(&mut self, row: RowId) -> MenuAction {
-        if self.previews.contains_key(&row) || self.pending.as_ref() == Some(&row) {
+    fn request_preview(&mut self, request: PreviewRequest) -> MenuAction {
+        if self.previews.contains_key(&request) || self.pending.as_ref() == Some(&request) {
             return MenuAction::Stay;
         }
-        self.pending = Some(row.clone());
-        MenuAction::Preview(row)
+        self.pending = Some(request.clone());
+        MenuAction::Preview(request)
     }
 
     /// Describes the hidden rows: the last `hidden` before those of other sessions.

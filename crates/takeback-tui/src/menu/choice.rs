@@ -1,12 +1,14 @@
 //! What the user chose to restore.
 
-use super::FileAction;
+use super::{FileAction, MenuCoverage};
 
 /// A restore that the user chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoreChoice {
     /// The point's id.
     pub point: String,
+    /// Whose changes are taken back.
+    pub coverage: MenuCoverage,
     /// Files, conversation, or both.
     pub scope: RestoreScope,
     /// Which files.

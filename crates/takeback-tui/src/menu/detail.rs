@@ -5,15 +5,15 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    FilePreview, FileSelection, Mark, Marks, MenuAction, MenuQuestion, Preview, RestoreChoice,
-    RestoreScope, RowId,
+    FilePreview, FileSelection, Mark, Marks, MenuAction, MenuCoverage, MenuQuestion, Preview,
+    PreviewRequest, RestoreChoice, RestoreScope, RowId,
 };
 use crate::keys::Key;
 
 pub(super) struct Detail {
     row: RowId,
+    coverage: MenuCoverage,
     conversation: bool,
-    can_mark: bool,
     /// The selected file.
     file: usize,
     /// Paths that stay as they are.
@@ -40,6 +40,10 @@ pub(super) enum DetailAction {
     /// To the list.
     Back,
     Restore(MenuAction),
+    /// Take back the changes of others too, or no longer.
+    CycleCoverage,
+    /// Take back the turn alone, or what came later too.
+    ToggleTurn,
     /// Show the answer to a question.
     Ask(MenuQuestion),
 }
@@ -72,11 +76,11 @@ impl Choice {
 type PreviewResult<'a> = Option<&'a Result<Preview, String>>;
 
 impl Detail {
-    pub(super) fn new(row: RowId, conversation: bool, can_mark: bool) -> Self {
+    pub(super) fn new(of: PreviewRequest, conversation: bool) -> Self {
         Self {
-            row,
+            row: of.row,
+            coverage: of.coverage,
             conversation,
-            can_mark,
             file: 0,
             unticked: HashSet::new(),
             marks: HashMap::new(),
@@ -89,6 +93,23 @@ impl Detail {
 
     pub(super) fn row(&self) -> &RowId {
         &self.row
+    }
+
+    /// The preview that it shows.
+    pub(super) fn request(&self) -> PreviewRequest {
+        PreviewRequest::new(self.row.clone(), self.coverage)
+    }
+
+    /// Shows another preview of the same row: marks and ticks were about the files of the last one.
+    pub(super) fn set_coverage(&mut self, coverage: MenuCoverage) {
+        self.coverage = coverage;
+        self.marks.clear();
+        self.unticked.clear();
+        self.select(0);
+    }
+
+    pub(super) fn coverage(&self) -> MenuCoverage {
+        self.coverage
     }
 
     pub(super) fn has_ticks(&self) -> bool {
@@ -108,7 +129,7 @@ impl Detail {
     }
 
     pub(super) fn can_mark(&self) -> bool {
-        self.can_mark
+        self.coverage.can_mark()
     }
 
     pub(super) fn mark_of(&self, file: &FilePreview) -> Option<Mark> {
@@ -139,13 +160,15 @@ impl Detail {
             }
         };
         let mut choices = Vec::new();
-        if files && self.conversation {
+        // Later prompts stay in the conversation if their changes stay.
+        let conversation = self.conversation && self.coverage != MenuCoverage::Turn;
+        if files && conversation {
             choices.push(Choice::Point(RestoreScope::FilesAndConversation));
         }
         if files {
             choices.push(Choice::Point(RestoreScope::Files));
         }
-        if self.conversation {
+        if conversation {
             choices.push(Choice::Point(RestoreScope::Conversation));
         }
         choices
@@ -175,7 +198,7 @@ impl Detail {
             Key::PageUp | Key::Ctrl('u') => {
                 self.scroll = self.scroll.saturating_sub(self.page.max(1));
             }
-            Key::Char(' ' | 'a' | 't' | 'm') if !self.has_ticks() => {
+            Key::Char(' ' | 'a' | 't' | 'm' | 'S' | 'R') if !self.has_ticks() => {
                 self.notice = Some("An execution is restored as a whole.");
             }
             Key::Char(key @ ('b' | 'H' | 'c')) => {
@@ -191,6 +214,8 @@ impl Detail {
             Key::Char('s') => {
                 return DetailAction::Ask(MenuQuestion::Stats { row: self.row.clone() });
             }
+            Key::Char('S') => return DetailAction::CycleCoverage,
+            Key::Char('R') => return DetailAction::ToggleTurn,
             Key::Char('B') => {
                 return DetailAction::Ask(MenuQuestion::Bisect { row: self.row.clone() });
             }
@@ -264,8 +289,8 @@ impl Detail {
 
     fn mark(&mut self, file: Option<&FilePreview>, mark: Mark) {
         let Some(file) = file else { return };
-        if !self.can_mark {
-            self.notice = Some("--exact restores every file.");
+        if !self.can_mark() {
+            self.notice = Some("Files cannot be marked here; S chooses whose changes.");
         } else if self.mark_of(file) == Some(mark) {
             self.marks.remove(&file.path);
         } else if let Some(refusal) = mark.refusal(file.action) {
@@ -289,7 +314,8 @@ impl Detail {
                     }
                     _ => FileSelection::default(),
                 };
-                MenuAction::Restore(RestoreChoice { point: point.clone(), scope, files })
+                let (point, coverage) = (point.clone(), self.coverage);
+                MenuAction::Restore(RestoreChoice { point, coverage, scope, files })
             }
             (RowId::Execution(name), Choice::Execution) => {
                 MenuAction::RestoreExecution(name.clone())

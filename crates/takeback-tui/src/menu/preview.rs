@@ -5,6 +5,8 @@ use crate::diff::DiffLine;
 /// What a restore would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
+    /// Whose changes it takes back, as the first line.
+    pub covers: Option<String>,
     /// Every file that would change, and those that stay for a reason worth knowing.
     pub files: Vec<FilePreview>,
     /// Remarks about the whole: files that were not captured, changes made while a command ran.
@@ -12,6 +14,11 @@ pub struct Preview {
 }
 
 impl Preview {
+    /// How many files are in conflict.
+    pub(super) fn conflicts(&self) -> usize {
+        self.files.iter().filter(|file| file.action == FileAction::Conflict).count()
+    }
+
     pub(super) fn changes_files(&self) -> bool {
         self.files.iter().any(|file| file.action.changes_file())
     }

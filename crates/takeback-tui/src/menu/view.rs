@@ -137,6 +137,9 @@ fn foot_line(menu: &Menu, width: usize, theme: &Theme) -> Line<'static> {
         keys.insert(3, "u undo last rewind");
     }
     keys.extend(["s stats", "B bisect"]);
+    if menu.tab == Tab::Points {
+        keys.extend(["S whose changes", "R turn alone"]);
+    }
     Line::styled(keys_that_fit(&keys, width), theme.hint)
 }
 

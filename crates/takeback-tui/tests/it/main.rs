@@ -4,6 +4,7 @@ mod chat_view;
 mod editor;
 mod keys;
 mod menu_actions;
+mod menu_coverage;
 mod menu_detail_keys;
 mod menu_keys;
 mod menu_questions;

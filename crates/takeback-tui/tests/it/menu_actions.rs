@@ -1,17 +1,17 @@
 //! Actions of the menu, and how tests press its keys.
 
 use takeback_tui::{
-    FileSelection, Key, Marks, Menu, MenuAction, Preview, RestoreChoice, RestoreScope,
+    FileSelection, Key, Marks, Menu, MenuAction, MenuCoverage, Preview, RestoreChoice, RestoreScope,
 };
 
 use crate::sample::{execution, menu_of, options, point};
 
 pub(crate) fn look(id: &str) -> MenuAction {
-    MenuAction::Preview(point(id))
+    MenuAction::Preview(point(id).into())
 }
 
 pub(crate) fn look_execution(name: &str) -> MenuAction {
-    MenuAction::Preview(execution(name))
+    MenuAction::Preview(execution(name).into())
 }
 
 pub(crate) fn restore_execution(execution: &str) -> MenuAction {
@@ -20,12 +20,22 @@ pub(crate) fn restore_execution(execution: &str) -> MenuAction {
 
 pub(crate) fn all(id: &str, scope: RestoreScope) -> MenuAction {
     let files = FileSelection::default();
-    MenuAction::Restore(RestoreChoice { point: id.to_owned(), scope, files })
+    MenuAction::Restore(RestoreChoice {
+        point: id.to_owned(),
+        coverage: MenuCoverage::Session,
+        scope,
+        files,
+    })
 }
 
 pub(crate) fn some(id: &str, scope: RestoreScope, paths: &[&str]) -> MenuAction {
     let files = FileSelection { paths: Some(owned(paths)), marks: Marks::default() };
-    MenuAction::Restore(RestoreChoice { point: id.to_owned(), scope, files })
+    MenuAction::Restore(RestoreChoice {
+        point: id.to_owned(),
+        coverage: MenuCoverage::Session,
+        scope,
+        files,
+    })
 }
 
 pub(crate) fn owned(paths: &[&str]) -> Vec<String> {
@@ -65,4 +75,12 @@ pub(crate) fn opened_with(preview: Preview) -> Menu {
     menu.set_preview(point("p1"), Ok(preview));
     assert_eq!(menu.press(&Key::Enter), MenuAction::Stay);
     menu
+}
+
+/// The same restore, of other changes.
+pub(crate) fn covering(action: MenuAction, coverage: MenuCoverage) -> MenuAction {
+    match action {
+        MenuAction::Restore(choice) => MenuAction::Restore(RestoreChoice { coverage, ..choice }),
+        other => other,
+    }
 }

@@ -1,8 +1,8 @@
 //! What the keys of the menu do in an open row: choices, ticks and marks.
 
-use takeback_tui::{FileAction, Key, MenuAction, MenuOptions, Preview, RestoreScope};
+use takeback_tui::{FileAction, Key, MenuAction, MenuCoverage, MenuOptions, Preview, RestoreScope};
 
-use crate::menu_actions::{all, marked, opened_with, press, some, type_in};
+use crate::menu_actions::{all, covering, marked, opened_with, press, some, type_in};
 use crate::sample::{self, menu_of, options, point};
 
 #[test]
@@ -114,7 +114,8 @@ fn a_mark_is_enough_to_go_on_and_decides_for_a_tick() {
     let unclear = |path| sample::file(path, FileAction::Unclear, None, &[]);
     let files = vec![unclear("a"), unclear("b")];
     for key in ['t', 'm'] {
-        let mut menu = opened_with(Preview { files: files.clone(), notes: Vec::new() });
+        let mut menu =
+            opened_with(Preview { covers: None, files: files.clone(), notes: Vec::new() });
         press(&mut menu, &[Key::Down, Key::Char(key), Key::Enter]);
         let (take, mine) = if key == 't' { (&["b"][..], &[][..]) } else { (&[][..], &["b"][..]) };
         assert_eq!(menu.press(&Key::Char('f')), marked(all("p1", RestoreScope::Files), take, mine));
@@ -129,7 +130,7 @@ fn a_mark_is_enough_to_go_on_and_decides_for_a_tick() {
 fn a_file_with_two_rows_is_marked_once() {
     let row = |fate| sample::file("a", fate, None, &[]);
     let files = vec![row(FileAction::Merge), row(FileAction::Unclear)];
-    let mut menu = opened_with(Preview { files, notes: Vec::new() });
+    let mut menu = opened_with(Preview { covers: None, files, notes: Vec::new() });
     press(&mut menu, &[Key::Down, Key::Char('t'), Key::Enter]);
     assert_eq!(menu.press(&Key::Char('f')), marked(all("p1", RestoreScope::Files), &["a"], &[]));
 }
@@ -140,17 +141,22 @@ fn marks_need_files_of_a_point_that_is_not_exact() {
     press(&mut menu, &[Key::Char('m'), Key::Enter]);
     assert_eq!(menu.press(&Key::Char('c')), all("p1", RestoreScope::Conversation));
 
-    let mut menu = menu_of(1, MenuOptions { can_mark: false, ..options() });
-    press(&mut menu, &[Key::Down]);
-    menu.set_preview(point("p1"), Ok(sample::preview()));
+    let everyone = MenuCoverage::Everyone;
+    let mut menu = menu_of(1, MenuOptions { coverage: everyone, ..options() });
+    let MenuAction::Preview(request) = press(&mut menu, &[Key::Down]) else { panic!("a preview") };
+    menu.set_preview(request, Ok(sample::preview()));
     press(&mut menu, &[Key::Enter, Key::Char('m'), Key::End, Key::Char('t'), Key::Enter]);
-    assert_eq!(menu.press(&Key::Char('f')), all("p1", RestoreScope::Files));
+    let all = covering(all("p1", RestoreScope::Files), everyone);
+    assert_eq!(menu.press(&Key::Char('f')), all);
 }
 
 #[test]
 fn without_files_to_restore_there_is_the_conversation() {
-    let kept =
-        Preview { files: vec![sample::file("a", FileAction::Keep, None, &[])], notes: Vec::new() };
+    let kept = Preview {
+        covers: None,
+        files: vec![sample::file("a", FileAction::Keep, None, &[])],
+        notes: Vec::new(),
+    };
     for (preview, keys) in
         [(kept, &[Key::Enter][..]), (sample::preview(), &[Key::Char('a'), Key::Enter])]
     {

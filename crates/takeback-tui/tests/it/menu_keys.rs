@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use takeback_tui::{
-    ExecutionRow, FileSelection, Key, Menu, MenuAction, MenuAnswer, MenuOptions, MenuQuestion,
-    Origin, PointRow, RestoreChoice, RestoreScope, RowId,
+    ExecutionRow, FileSelection, Key, Menu, MenuAction, MenuAnswer, MenuCoverage, MenuOptions,
+    MenuQuestion, Origin, PointRow, RestoreChoice, RestoreScope, RowId,
 };
 
 use crate::menu_actions::{all, chosen, look, look_execution, press, restore_execution, type_in};
@@ -384,14 +384,14 @@ proptest! {
             let action = menu.press(&key);
             crate::menu_view::text(&mut menu, width, height);
             match action {
-                MenuAction::Preview(row) => {
-                    let exists = match &row {
+                MenuAction::Preview(request) => {
+                    let exists = match &request.row {
                         RowId::Point(id) => ids.contains(id),
                         RowId::Execution(name) => name.starts_with("exec-1"),
                     };
                     prop_assert!(exists);
                     if answer {
-                        menu.set_preview(row, Ok(sample::preview()));
+                        menu.set_preview(request, Ok(sample::preview()));
                     }
                 }
                 MenuAction::Ask(question) => {
@@ -403,11 +403,12 @@ proptest! {
                         prop_assert!((1..=38).contains(&line));
                     }
                 }
-                MenuAction::Restore(RestoreChoice { point: id, scope, files }) => {
+                MenuAction::Restore(RestoreChoice { point: id, coverage, scope, files }) => {
                     let FileSelection { paths, marks } = files;
                     prop_assert!(ids.contains(&id));
                     let other = rows.iter().any(|row| row.id == id && row.origin == Origin::OtherSession);
                     prop_assert!(!other || scope == RestoreScope::Files);
+                    prop_assert!(coverage != MenuCoverage::Turn || scope == RestoreScope::Files);
                     for path in paths.into_iter().flatten() {
                         prop_assert!(["utils.ts", "src/a/deep/folder/with/generated.ts", "README.md"].contains(&path.as_str()));
                     }

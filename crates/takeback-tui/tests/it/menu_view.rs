@@ -96,7 +96,10 @@ fn a_preview_that_is_not_there_yet_or_cannot_be() {
     assert!(text(&mut menu, 80, 24).contains("loading…"));
     menu.set_preview(point("a1"), Err("the contents of utils.ts are damaged".to_owned()));
     assert!(text(&mut menu, 80, 24).contains("the contents of utils.ts are damaged"));
-    menu.set_preview(point("a1"), Ok(Preview { files: Vec::new(), notes: Vec::new() }));
+    menu.set_preview(
+        point("a1"),
+        Ok(Preview { covers: None, files: Vec::new(), notes: Vec::new() }),
+    );
     assert!(text(&mut menu, 80, 24).contains("No file would change."));
     press(&mut menu, &[Key::Esc]);
     assert!(text(&mut menu, 80, 24).contains("No file would change."));
@@ -298,7 +301,10 @@ fn what_comes_from_outside_does_not_steer_the_terminal() {
     let mut menu = Menu::new(vec![row], sample::executions(), sample::options());
     press(&mut menu, &[Key::Down]);
     let file = sample::file(evil, FileAction::Restore, Some(evil), &[(LineKind::Added, evil)]);
-    menu.set_preview(point("a1"), Ok(Preview { files: vec![file], notes: vec![evil.to_owned()] }));
+    menu.set_preview(
+        point("a1"),
+        Ok(Preview { covers: None, files: vec![file], notes: vec![evil.to_owned()] }),
+    );
     for _ in 0..3 {
         for (width, height) in SIZES {
             let drawn = text(&mut menu, width, height);
@@ -351,7 +357,10 @@ fn a_long_diff_scrolls_to_its_end_and_no_further() {
     let file = sample::file("a", FileAction::Restore, None, &diff);
     let mut menu = sample_menu();
     press(&mut menu, &[Key::Down, Key::Enter]);
-    menu.set_preview(point("a1"), Ok(Preview { files: vec![file], notes: Vec::new() }));
+    menu.set_preview(
+        point("a1"),
+        Ok(Preview { covers: None, files: vec![file], notes: Vec::new() }),
+    );
     assert!(text(&mut menu, 80, 24).contains("+line 1 of"));
     for _ in 0..50 {
         press(&mut menu, &[Key::PageDown]);

@@ -1,8 +1,8 @@
 //! Rows and previews for the tests.
 
 use takeback_tui::{
-    DiffLine, ExecutionRow, FileAction, FilePreview, LineKind, Menu, MenuOptions, MenuScope,
-    OperationRow, Origin, PointRow, Preview, RowId, TakenBack,
+    DiffLine, ExecutionRow, FileAction, FilePreview, LineKind, Menu, MenuCoverage, MenuOptions,
+    MenuScope, OperationRow, Origin, PointRow, Preview, RowId, TakenBack,
 };
 
 pub(crate) fn point(id: &str) -> RowId {
@@ -47,7 +47,7 @@ pub(crate) fn options() -> MenuOptions {
         scope: MenuScope::Session,
         conversation: true,
         can_undo: true,
-        can_mark: true,
+        coverage: MenuCoverage::Session,
     }
 }
 
@@ -117,6 +117,7 @@ pub(crate) fn file(
 pub(crate) fn preview() -> Preview {
     use LineKind::{Added, Context, Heading, Removed};
     Preview {
+        covers: None,
         files: vec![
             file(
                 "utils.ts",

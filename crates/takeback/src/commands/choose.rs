@@ -32,9 +32,9 @@ pub(crate) fn choose(
         for press in presses {
             match menu.press(&press.key) {
                 MenuAction::Stay => {}
-                MenuAction::Preview(row) => {
-                    let preview = source.preview(&row).map_err(|error| error.line());
-                    menu.set_preview(row, preview);
+                MenuAction::Preview(request) => {
+                    let preview = source.preview(&request).map_err(|error| error.line());
+                    menu.set_preview(request, preview);
                 }
                 MenuAction::Ask(question) => {
                     let answer = source.answer(&question).map_err(|error| error.line());

@@ -1,5 +1,6 @@
 //! Fills the rewind menu: points and executions as rows, and the requests behind them.
 
+mod coverage;
 mod preview;
 mod questions;
 mod selection;
@@ -22,6 +23,7 @@ use takeback_store::{
 };
 use takeback_tui::{ExecutionRow, OperationRow, Origin, PartyCount, PointRow, TakenBack};
 
+pub(crate) use self::coverage::covered;
 pub(crate) use self::preview::{diff_lines, execution_preview, preview_files};
 pub(crate) use self::questions::answer;
 pub(crate) use self::selection::{patterns_of, select_files};

@@ -145,7 +145,7 @@ pub(crate) fn print(
 }
 
 /// The kept files, those of one folder with one reason as one line: its name, and how many files.
-fn fold(receipt: &Receipt) -> (Vec<Note>, Vec<(String, String)>) {
+pub(crate) fn fold(receipt: &Receipt) -> (Vec<Note>, Vec<(String, String)>) {
     let folder = |note: &Note| note.path.parent().map(|folder| name(&folder));
     let mut by_folder: BTreeMap<(Option<String>, &str), Vec<&Note>> = BTreeMap::new();
     for note in &receipt.kept_files {
@@ -153,22 +153,27 @@ fn fold(receipt: &Receipt) -> (Vec<Note>, Vec<(String, String)>) {
     }
     let mut single = Vec::new();
     let mut folded = Vec::new();
-    for ((folder, reason), notes) in by_folder {
+    for ((_, reason), notes) in by_folder {
         if notes.len() < FOLDED {
             single.extend(notes.into_iter().cloned());
         } else {
-            let name = folder.map_or_else(|| "./".to_owned(), |folder| format!("{folder}/"));
-            folded.push((name, format!("{}, {reason}", count(notes.len(), "file"))));
+            let row = folder_row(&notes[0].path);
+            folded.push((row, format!("{}, {reason}", count(notes.len(), "file"))));
         }
     }
     single.sort_by(|a, b| a.path.cmp(&b.path));
     (single, folded)
 }
 
+/// How a row names the folder of this path.
+pub(crate) fn folder_row(path: &WorkPath) -> String {
+    path.parent().map_or_else(|| "./".to_owned(), |folder| format!("{}/", name(&folder)))
+}
+
 /// Kept files of one folder from which on only their number is shown.
 const FOLDED: usize = 3;
 
-fn conflict_lines<'a>(receipt: &'a Receipt, path: &WorkPath) -> &'a [LineConflict] {
+pub(crate) fn conflict_lines<'a>(receipt: &'a Receipt, path: &WorkPath) -> &'a [LineConflict] {
     let of = receipt.conflict_lines.iter().find(|file| file.path == *path);
     of.map_or(&[], |file| file.lines.as_slice())
 }

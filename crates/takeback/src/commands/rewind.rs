@@ -4,7 +4,7 @@ mod batch;
 mod active_sessions;
 mod author_questions;
 mod follow_up;
-mod scope_line;
+pub(crate) mod scope_line;
 mod undo;
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use takeback_core::rewind::{
     RewindScope, Target, UNCONFIRMED, Window, preview,
 };
 use takeback_store::{Point, SessionId, WorkPath};
-use takeback_tui::{Menu, MenuAction, MenuOptions, MenuScope};
+use takeback_tui::{Menu, MenuAction, MenuCoverage, MenuOptions, MenuScope};
 
 use self::active_sessions::ActiveSession;
 pub(crate) use self::active_sessions::active_sessions;
@@ -142,7 +142,11 @@ fn rewind_from_menu(
         scope: MenuScope::Folder,
         conversation: false,
         can_undo: !workspace.store.rewind_headers()?.is_empty(),
-        can_mark: !args.exact,
+        coverage: match (args.exact, args.all_agents) {
+            (true, _) => MenuCoverage::Everyone,
+            (false, true) => MenuCoverage::AllAgents,
+            (false, false) => MenuCoverage::Session,
+        },
     };
     let menu = Menu::new(rows, executions, menu_options).with_operations(operations);
     let mut source = menu::MenuSource { workspace, points: &points, options, args };
@@ -154,11 +158,12 @@ fn rewind_from_menu(
         MenuAction::Restore(choice) => {
             let point = of(&choice.point)
                 .ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
-            let mut request = request(workspace, options, args, point)?;
-            menu::select_files(workspace, &mut request, &choice.files)?;
+            let request = request(workspace, options, args, point)?;
+            let mut titled = menu::covered(workspace, request, point, choice.coverage)?;
+            menu::select_files(workspace, &mut titled.request, &choice.files)?;
             // Files may have changed since the menu showed them.
-            doing.yes &= args.doing.yes || active_sessions(&*workspace.store, &request)?.is_empty();
-            let titled = TitledRequest { title: format!("Rewind to {}", name_of(point)), request };
+            doing.yes &=
+                args.doing.yes || active_sessions(&*workspace.store, &titled.request)?.is_empty();
             run_request(workspace, options, titled, &doing, screen)
         }
         MenuAction::RestoreExecution(execution) => {

@@ -1,7 +1,7 @@
 //! Draws the second stage: files with ticks, the diff of the selected one, and the choices.
 
 use super::super::detail::Detail;
-use super::super::{Menu, Preview, RowId};
+use super::super::{Menu, MenuCoverage, Preview, RowId};
 use super::preview::{self, FileColumns, wrapped};
 use super::{Areas, keys_that_fit, put, put_all, split};
 use crate::cut_text::fit;
@@ -21,7 +21,8 @@ pub(super) fn draw(
     let Areas { title, mut body, foot } = areas;
     let width = usize::from(body.width);
     put(buffer, title, 0, &Line::styled("Checkpoints", theme.heading));
-    let result = menu.previews.get(detail.row());
+    let request = detail.request();
+    let result = menu.previews.get(&request);
 
     let choices = choice_lines(detail, menu, width, theme);
     let height = u16::try_from(choices.len()).unwrap_or(u16::MAX).min(body.height / 2);
@@ -29,7 +30,7 @@ pub(super) fn draw(
     body.height -= height;
     put_all(buffer, bottom, &choices);
 
-    let mut above = preview::head(menu, detail.row(), width, theme);
+    let mut above = preview::head(menu, &request, width, theme);
     above.truncate(usize::from(body.height / 2).max(1));
     put_all(buffer, body, &above);
     let used = u16::try_from(above.len()).unwrap_or(u16::MAX).min(body.height);
@@ -89,13 +90,24 @@ fn draw_files(
 
 fn choice_lines(detail: &Detail, menu: &Menu, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let Some(selected) = detail.choice() else { return Vec::new() };
-    let question = match detail.row() {
-        RowId::Point(_) => "Restore what?",
-        RowId::Execution(_) => "Restore state and files?",
+    let preview = menu.previews.get(&detail.request());
+    let question = match (detail.row(), detail.coverage()) {
+        (RowId::Point(_), MenuCoverage::Turn) => "Take back this turn alone?",
+        (RowId::Point(_), _) => "Restore what?",
+        (RowId::Execution(_), _) => "Restore state and files?",
     };
-    let mut lines =
-        vec![Line::styled("─".repeat(width), theme.hint), Line::styled(question, theme.heading)];
-    for choice in detail.choices(menu.previews.get(detail.row())) {
+    let conflicts = match preview.and_then(|preview| preview.as_ref().ok()).map(Preview::conflicts)
+    {
+        None | Some(0) => String::new(),
+        Some(1) => "1 conflict will stay. ".to_owned(),
+        Some(n) => format!("{n} conflicts will stay. "),
+    };
+    let question = Line::from(vec![
+        Span::styled(conflicts, theme.failure),
+        Span::styled(question, theme.heading),
+    ]);
+    let mut lines = vec![Line::styled("─".repeat(width), theme.hint), question];
+    for choice in detail.choices(preview) {
         let mark = if choice == selected { "> " } else { "  " };
         let words = format!("{mark}{}  ", choice.title());
         let gap =
@@ -138,6 +150,8 @@ fn foot_line(detail: &Detail, width: usize, theme: &Theme) -> Line<'static> {
             "c contents",
             "s stats",
             "B bisect",
+            "S whose changes",
+            "R turn alone",
         ],
         None => &[
             "enter continue",
@@ -153,6 +167,8 @@ fn foot_line(detail: &Detail, width: usize, theme: &Theme) -> Line<'static> {
             "c contents",
             "s stats",
             "B bisect",
+            "S whose changes",
+            "R turn alone",
         ],
     };
     Line::styled(keys_that_fit(keys, width), theme.hint)

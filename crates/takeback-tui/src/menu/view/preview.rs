@@ -6,7 +6,9 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::super::list::Entry;
-use super::super::{ExecutionRow, FileAction, FilePreview, Mark, Menu, PointRow, Preview, RowId};
+use super::super::{
+    ExecutionRow, FileAction, FilePreview, Mark, Menu, PointRow, Preview, PreviewRequest, RowId,
+};
 use super::rows::{CURRENT, Counts, agent_spans};
 use crate::cut_text::{fit, fit_end};
 use crate::theme::Theme;
@@ -31,8 +33,9 @@ pub(super) fn lines(menu: &Menu, area: Rect, theme: &Theme) -> Vec<Line<'static>
 
 fn row_lines(menu: &Menu, row: &RowId, area: Rect, theme: &Theme) -> Vec<Line<'static>> {
     let (width, height) = (usize::from(area.width), usize::from(area.height));
-    let mut lines = head(menu, row, width, theme);
-    let Some(Ok(preview)) = menu.previews.get(row) else { return lines };
+    let request = PreviewRequest::new(row.clone(), menu.coverage);
+    let mut lines = head(menu, &request, width, theme);
+    let Some(Ok(preview)) = menu.previews.get(&request) else { return lines };
     // If not all files fit, half of the rows are left for "and n more" and the diff.
     let room = height.saturating_sub(lines.len());
     let files = if preview.files.len() <= room { preview.files.len() } else { room / 2 };
@@ -57,8 +60,13 @@ fn row_lines(menu: &Menu, row: &RowId, area: Rect, theme: &Theme) -> Vec<Line<'s
 }
 
 /// The row's title, and the state of its preview.
-pub(super) fn head(menu: &Menu, row: &RowId, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let title = match row {
+pub(super) fn head(
+    menu: &Menu,
+    request: &PreviewRequest,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let title = match &request.row {
         RowId::Point(id) => {
             let row = menu.points.iter().find(|row| row.id == *id);
             row.map(|row| point_title(row, width, theme))
@@ -69,10 +77,11 @@ pub(super) fn head(menu: &Menu, row: &RowId, width: usize, theme: &Theme) -> Vec
         }
     };
     let mut lines = title.unwrap_or_default();
-    match menu.previews.get(row) {
+    match menu.previews.get(request) {
         None => lines.push(Line::styled("loading…", theme.hint)),
         Some(Err(why)) => lines.extend(wrapped(why, width, theme.failure)),
         Some(Ok(preview)) => {
+            lines.extend(preview.covers.iter().flat_map(|line| wrapped(line, width, theme.hint)));
             let notes = preview.notes.iter();
             lines.extend(notes.flat_map(|note| wrapped(note, width, theme.warning)));
             if !preview.changes_files() {

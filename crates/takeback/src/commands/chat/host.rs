@@ -219,11 +219,13 @@ impl Host {
     fn on_result(&mut self, result: JobResult) {
         match result {
             JobResult::Rows(rows) => self.show_menu(*rows),
-            JobResult::Preview { row, preview } => {
+            JobResult::Preview { request, preview } => {
                 if let Some(menu) = &mut self.chat.menu {
-                    menu.set_preview(row, preview);
+                    menu.set_preview(request, preview);
                 }
             }
+            JobResult::NotAPoint { name, trigger } => self.act_on(name, trigger),
+            JobResult::Acted(result) => self.on_acted(result),
             JobResult::Answer { question, answer } => {
                 if let Some(menu) = &mut self.chat.menu {
                     menu.set_answer(&question, answer);

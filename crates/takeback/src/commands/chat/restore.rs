@@ -11,7 +11,7 @@ use takeback_core::rewind::{NativeOutcome, Receipt, RewindRequest, Target, rewin
 use takeback_store::{Point, PointKind, SessionId};
 use takeback_tui::{RestoreChoice, RestoreScope};
 
-use crate::commands::menu::select_files;
+use crate::commands::menu::{covered, select_files};
 use crate::commands::rewind::after_rewind;
 use crate::error::CommandError;
 use crate::screen::name;
@@ -114,7 +114,8 @@ fn restore_files(
     job: &RestoreJob,
     outcome: &mut RestoreOutcome,
 ) -> Result<(), RestoreError> {
-    let mut request = RewindRequest::new(Target::Point(point.id));
+    let rewind_to = RewindRequest::new(Target::Point(point.id));
+    let mut request = covered(context.workspace, rewind_to, point, job.choice.coverage)?.request;
     select_files(context.workspace, &mut request, &job.choice.files)?;
     // The agent knows only the prompts of its own session.
     let is_own = job.with_agent && point.session.as_ref() == Some(context.session);

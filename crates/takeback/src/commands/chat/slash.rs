@@ -8,6 +8,9 @@ use takeback_tui::{SlashCommand, split_slash};
 pub(super) enum Verb {
     Checkpoint,
     Rewind,
+    Restore,
+    Revert,
+    Resolve,
     Undo,
     Redo,
     Diff,
@@ -39,18 +42,32 @@ const fn command(
 }
 
 /// In the order of `/help`, which is that of [`VERBS`].
-static REGISTRY: [SlashCommand; 21] = [
+static REGISTRY: [SlashCommand; 24] = [
     command(
         "checkpoint",
         &[],
         "[label]",
         "create a point with this label; without one, open the rewind menu",
     ),
+    command("rewind", &[], "[point]", "go back to a point; without one, open the rewind menu"),
     command(
-        "rewind",
-        &["restore"],
-        "[point]",
-        "go back to a point; without one, open the rewind menu",
+        "restore",
+        &[],
+        "[point|path]",
+        "the same; with a path, bring it back as it was at the last prompt",
+    ),
+    command(
+        "revert",
+        &[],
+        "[turn]",
+        "take back one turn (POINT), call (POINT.N) or range (A..B) and keep what came later; without one, the \
+         last prompt's",
+    ),
+    command(
+        "resolve",
+        &[],
+        "[mine|before]",
+        "settle all conflicts with your lines, or with those of before; without a word, list them",
     ),
     command("undo", &[], "", "undo the last rewind"),
     command("redo", &[], "", "undo the last undo"),
@@ -78,9 +95,12 @@ static REGISTRY: [SlashCommand; 21] = [
     command("exit", &["quit"], "", "end the session"),
 ];
 
-const VERBS: [Verb; 21] = [
+const VERBS: [Verb; 24] = [
     Verb::Checkpoint,
     Verb::Rewind,
+    Verb::Restore,
+    Verb::Revert,
+    Verb::Resolve,
     Verb::Undo,
     Verb::Redo,
     Verb::Diff,
@@ -151,7 +171,7 @@ mod tests {
             .collect();
         let names: Vec<&str> = REGISTRY.iter().map(|command| command.name).collect();
         assert_eq!(verbs, names);
-        assert_eq!(parse("/restore @~1"), Ok((Verb::Rewind, Some("@~1"))));
+        assert_eq!(parse("/restore @~1"), Ok((Verb::Restore, Some("@~1"))));
         assert_eq!(parse("/quit"), Ok((Verb::Exit, None)));
     }
 

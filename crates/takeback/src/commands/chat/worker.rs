@@ -1,5 +1,6 @@
 //! The worker thread: jobs that take time, one after another, while the screen stays responsive.
 
+mod actions;
 mod changes;
 mod conversations;
 
@@ -17,10 +18,11 @@ use takeback_core::{checkpoint, find_point};
 use takeback_store::state::Category;
 use takeback_store::{PointId, PointQuery, RewindId, Seq, SessionId};
 use takeback_tui::{
-    DiffLine, ExecutionRow, MenuAnswer, MenuQuestion, OperationRow, PointRow, Preview, RowId,
-    ToolEnd,
+    DiffLine, ExecutionRow, MenuAnswer, MenuQuestion, OperationRow, PointRow, Preview,
+    PreviewRequest, RowId, ToolEnd,
 };
 
+pub(super) use self::actions::Action;
 use super::Event;
 use super::conversation::{self, Conversation};
 use super::host::Direction;
@@ -31,8 +33,8 @@ use crate::args::{
 use crate::commands::cleanup::enforce_point_cap;
 use crate::commands::filediff::{LineCounts, Lines};
 use crate::commands::menu::{
-    self, execution_preview, execution_request, execution_rows, operation_rows, point_rows,
-    preview_files,
+    self, covered, execution_preview, execution_request, execution_rows, operation_rows,
+    point_rows, preview_files,
 };
 use crate::commands::{blame, export, history, import, log, receipt, show, stats, status, why};
 use crate::error::{CommandError, Kind};
@@ -47,11 +49,15 @@ pub(super) enum Job {
         open: Option<String>,
         trigger: MenuTrigger,
     },
-    Preview(RowId),
+    Preview(PreviewRequest),
     /// A question about a file of the menu's preview.
     Ask(MenuQuestion),
     Restore(RestoreJob),
     RestoreExecution(String),
+    /// Change files without a menu.
+    Act(Action),
+    /// List the open conflicts.
+    Conflicts,
     /// Undo or redo one of these rewinds; if there are none, the last one in the store.
     Reverse(Direction, Vec<RewindId>),
     Checkpoint(String),
@@ -91,6 +97,10 @@ pub(super) enum Job {
 pub(super) enum MenuTrigger {
     Key,
     Slash,
+    /// `/restore`: what is no point is a path.
+    Restore,
+    /// `/revert`: what is no point is a call or a range.
+    Revert,
 }
 
 impl MenuTrigger {
@@ -98,15 +108,21 @@ impl MenuTrigger {
     pub(super) fn empty_message(self) -> &'static str {
         match self {
             Self::Key => "No checkpoints available",
-            Self::Slash => "No checkpoints found.",
+            Self::Slash | Self::Restore | Self::Revert => "No checkpoints found.",
         }
     }
 }
 
 pub(super) enum JobResult {
     Rows(Box<MenuRows>),
+    /// The menu was to open at something else.
+    NotAPoint {
+        name: String,
+        trigger: MenuTrigger,
+    },
+    Acted(Result<Receipt, String>),
     Preview {
-        row: RowId,
+        request: PreviewRequest,
         preview: Result<Preview, String>,
     },
     Answer {
@@ -217,12 +233,17 @@ impl Worker {
     fn run(&mut self, job: Job) -> Option<JobResult> {
         Some(match job {
             Job::Rows { open, trigger } => {
+                if let Some(name) = &open
+                    && self.is_no_point(name, trigger)
+                {
+                    return Some(JobResult::NotAPoint { name: name.clone(), trigger });
+                }
                 let rows = self.menu_rows(open.as_deref(), trigger);
                 rows.map_or_else(failed, |rows| JobResult::Rows(Box::new(rows)))
             }
-            Job::Preview(row) => {
-                let preview = self.preview(&row).map_err(|error| error.line());
-                JobResult::Preview { row, preview }
+            Job::Preview(request) => {
+                let preview = self.preview(&request).map_err(|error| error.line());
+                JobResult::Preview { request, preview }
             }
             Job::Restore(job) => {
                 let workspace = &mut self.place.workspace;
@@ -239,6 +260,8 @@ impl Worker {
                 let result = self.restore_execution(&execution).map_err(|error| error.line());
                 JobResult::RestoredExecution { execution, result }
             }
+            Job::Act(action) => JobResult::Acted(self.act(action).map_err(|error| error.line())),
+            Job::Conflicts => message(self.conflicts()),
             Job::Reverse(direction, rewinds) => {
                 let receipt = self.reverse(direction, &rewinds).map_err(|error| error.line());
                 JobResult::Reversed { direction, receipt, own: !rewinds.is_empty() }
@@ -325,7 +348,14 @@ impl Worker {
         let workspace = &self.place.workspace;
         let executions = execution_rows(workspace)?;
         let can_undo = !workspace.store.rewind_headers()?.is_empty();
-        let open = open.map(|name| self.find_point(name)).transpose()?;
+        let last = match (open, trigger) {
+            (None, MenuTrigger::Revert) => {
+                let last = PointQuery::LastPromptOf(&self.session);
+                self.place.workspace.store.find_points(last)?.pop().map(|point| point.id)
+            }
+            _ => None,
+        };
+        let open = open.map(|name| self.find_point(name)).transpose()?.or(last);
         let points = point_rows(workspace, Some(&self.session), open, &mut self.counts)?;
         let operations = operation_rows(workspace, &points)?;
         let open = open.map(|point| point.to_string());
@@ -341,16 +371,18 @@ impl Worker {
         }
     }
 
-    fn preview(&mut self, row: &RowId) -> Result<Preview, CommandError> {
+    fn preview(&mut self, request: &PreviewRequest) -> Result<Preview, CommandError> {
         let workspace = &mut self.place.workspace;
-        let id = match row {
+        let id = match &request.row {
             RowId::Execution(name) => return execution_preview(workspace, name),
             RowId::Point(id) => id,
         };
         let points = workspace.store.points()?;
         let point = points.iter().find(|point| point.id.to_string() == *id);
         let point = point.ok_or_else(|| not_found(id))?;
-        let preview = preview(workspace, &RewindRequest::new(Target::Point(point.id)))?;
+        let rewind = RewindRequest::new(Target::Point(point.id));
+        let request = covered(workspace, rewind, point, request.coverage)?.request;
+        let preview = preview(workspace, &request)?;
         preview_files(workspace, &preview)
     }
 

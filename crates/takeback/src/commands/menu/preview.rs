@@ -2,14 +2,15 @@
 
 use takeback_core::Workspace;
 use takeback_core::rewind::Preview;
-use takeback_core::rewind::{Receipt, Step, preview};
+use takeback_core::rewind::{LineConflict, Receipt, Step, preview};
 use takeback_store::{Entry, StoreError, WorkPath};
 use takeback_tui::{DiffLine, FileAction, FilePreview, LineKind};
 
 use super::execution_request;
 use crate::commands::filediff::{Contents, DAMAGED, FileDiff, LineDiff, Text};
-use crate::commands::receipt::{first_seen_name, first_seen_reason};
+use crate::commands::receipt::{conflict_lines, first_seen_name, first_seen_reason, fold};
 use crate::commands::rewind::before_rewind;
+use crate::commands::rewind::scope_line::{self, Hints};
 use crate::error::CommandError;
 use crate::screen::{count, name};
 use crate::session_name::SessionNames;
@@ -41,8 +42,17 @@ pub(crate) fn preview_files(
     let store = &*workspace.store;
     let receipt = preview.receipt();
     let contents = Contents { store, made: &preview.plan.merged };
+    let names = SessionNames::of(&store.sessions()?);
     let mut files = Vec::new();
     let mut left = LINES_MAX;
+    // First: they need a decision.
+    for note in receipt.conflicts.iter().take(FILES_MAX) {
+        let mut diff = conflict_diff(conflict_lines(&receipt, &note.path));
+        diff.truncate(left);
+        left = left.saturating_sub(diff.len());
+        let (path, reason) = (name(&note.path), Some(names.in_text(&note.reason)));
+        files.push(FilePreview { path, action: FileAction::Conflict, reason, diff });
+    }
     for diff in preview.plan.actions().take(FILES_MAX).map(diff_of) {
         if diff.is_folder() {
             continue;
@@ -54,10 +64,9 @@ pub(crate) fn preview_files(
         files.push(FilePreview { path, action, reason, diff: lines });
     }
     let actions = preview.plan.actions().count();
-    let names = SessionNames::of(&store.sessions()?);
+    let (kept, folded) = fold(&receipt);
     let groups = [
-        (FileAction::Keep, &receipt.kept_files),
-        (FileAction::Conflict, &receipt.conflicts),
+        (FileAction::Keep, &kept),
         (FileAction::Unclear, &receipt.ambiguous),
         (FileAction::NotCaptured, &receipt.not_captured),
     ];
@@ -66,6 +75,10 @@ pub(crate) fn preview_files(
             let reason = Some(names.in_text(&note.reason));
             files.push(FilePreview { path: name(&note.path), action, reason, diff: Vec::new() });
         }
+    }
+    for (path, reason) in folded.into_iter().take(FILES_MAX) {
+        let reason = Some(names.in_text(&reason));
+        files.push(FilePreview { path, action: FileAction::Keep, reason, diff: Vec::new() });
     }
     for seen in receipt.first_seen.iter().take(FILES_MAX) {
         let (path, reason) = (first_seen_name(seen), Some(first_seen_reason(seen)));
@@ -84,7 +97,24 @@ pub(crate) fn preview_files(
         notes.push(format!("and {} more files", actions - FILES_MAX));
     }
     notes.extend(before_rewind(workspace, preview)?.lines());
-    Ok(takeback_tui::Preview { files, notes })
+    let covers = scope_line::line(&preview.coverage, &names, Hints::None);
+    Ok(takeback_tui::Preview { covers, files, notes })
+}
+
+/// Both versions of the lines in conflict, as if they were taken back too.
+fn conflict_diff(conflicts: &[LineConflict]) -> Vec<DiffLine> {
+    let mut diff = Vec::new();
+    for conflict in conflicts {
+        let text = format!("line {} stays; it was:", conflict.line);
+        diff.push(DiffLine { kind: LineKind::Heading, text });
+        let lines = |text: &[u8], kind| -> Vec<DiffLine> {
+            let lines = text.split_inclusive(|&byte| byte == b'\n');
+            lines.map(|line| of_line(kind, line)).collect()
+        };
+        diff.extend(lines(&conflict.mine.0, LineKind::Removed));
+        diff.extend(lines(&conflict.before.0, LineKind::Added));
+    }
+    diff
 }
 
 pub(super) fn diff_of(step: &Step) -> FileDiff {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashSet};
 
 use takeback_core::Workspace;
-use takeback_core::rewind::{Plan, RewindRequest, preview};
+use takeback_core::rewind::{Plan, RewindRequest, Step, Verdict, preview};
 use takeback_store::WorkPath;
 use takeback_tui::FileSelection;
 
 use super::preview::{FILES_MAX, diff_of};
+use crate::commands::receipt::folder_row;
 use crate::error::{CommandError, Kind};
 use crate::screen::name;
 
@@ -24,8 +25,13 @@ pub(crate) fn select_files(
     let plan = preview(workspace, request)?.plan;
     let marked = |shown: &[String]| {
         let shown: HashSet<&String> = shown.iter().collect();
-        let paths = plan.steps.iter().map(|step| &step.path);
-        patterns_of(&plan, &paths.filter(|path| shown.contains(&name(path))).collect())
+        let is_marked = |step: &&Step| {
+            // A row of a folder stands for the kept files in it.
+            let is_kept = matches!(step.verdict, Verdict::Keep { .. });
+            shown.contains(&name(&step.path)) || is_kept && shown.contains(&folder_row(&step.path))
+        };
+        let paths = plan.steps.iter().filter(is_marked).map(|step| &step.path);
+        patterns_of(&plan, &paths.collect())
     };
     let (take, mine) = (marked(&files.marks.take), marked(&files.marks.mine));
     request.take.extend(take.iter().cloned());
@@ -78,7 +84,6 @@ fn escape(path: &WorkPath) -> String {
 #[cfg(test)]
 mod tests {
     use takeback_core::rewind::PathFilter;
-    use takeback_core::rewind::{Step, Verdict};
     use takeback_store::Entry;
 
     use super::*;

@@ -3,9 +3,9 @@
 use takeback_core::Workspace;
 use takeback_core::rewind::preview;
 use takeback_store::Point;
-use takeback_tui::{MenuAnswer, MenuQuestion, Preview, RowId};
+use takeback_tui::{MenuAnswer, MenuQuestion, Preview, PreviewRequest, RowId};
 
-use super::{answer, execution_preview, preview_files};
+use super::{answer, covered, execution_preview, preview_files};
 use crate::args::{Options, RewindArgs};
 use crate::commands::rewind::request;
 use crate::error::{CommandError, Kind};
@@ -24,12 +24,14 @@ impl MenuSource<'_> {
         point.ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))
     }
 
-    pub(crate) fn preview(&mut self, row: &RowId) -> Result<Preview, CommandError> {
-        let id = match row {
+    pub(crate) fn preview(&mut self, wanted: &PreviewRequest) -> Result<Preview, CommandError> {
+        let id = match &wanted.row {
             RowId::Point(id) => id,
             RowId::Execution(name) => return execution_preview(self.workspace, name),
         };
-        let request = request(self.workspace, self.options, self.args, self.point(id)?)?;
+        let point = self.point(id)?.clone();
+        let request = request(self.workspace, self.options, self.args, &point)?;
+        let request = covered(self.workspace, request, &point, wanted.coverage)?.request;
         let shown = preview(self.workspace, &request)?;
         preview_files(self.workspace, &shown)
     }

@@ -18,7 +18,7 @@ pub(super) fn print(
     names: &SessionNames,
     screen: &mut Screen,
 ) -> io::Result<()> {
-    if let Some(line) = line(coverage, names) {
+    if let Some(line) = line(coverage, names, Hints::Options) {
         for line in wrap(&line, width()) {
             writeln!(screen.out, "{HINT}{line}{HINT:#}")?;
         }
@@ -26,8 +26,20 @@ pub(super) fn print(
     writeln!(screen.out)
 }
 
+/// Whether the line names the options that take back more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hints {
+    Options,
+    /// The menu has a key for that.
+    None,
+}
+
 /// `Takes back: claude aaaa1111 (2 other sessions since: --all-agents; your own edits stay: --exact)`
-fn line(coverage: &Coverage, names: &SessionNames) -> Option<String> {
+pub(crate) fn line(coverage: &Coverage, names: &SessionNames, hints: Hints) -> Option<String> {
+    let hint = |option: &str| match hints {
+        Hints::Options => format!(": {option}"),
+        Hints::None => String::new(),
+    };
     let what = match &coverage.covers {
         Covered::Sessions(sessions) => listed(sessions, names),
         Covered::Chosen(sessions) if sessions.is_empty() => return None,
@@ -41,10 +53,10 @@ fn line(coverage: &Coverage, names: &SessionNames) -> Option<String> {
     let mut rest = Vec::new();
     if !coverage.others.is_empty() {
         let others = count(coverage.others.len(), "other session");
-        rest.push(format!("{others} since: --all-agents"));
+        rest.push(format!("{others} since{}", hint("--all-agents")));
     }
     if coverage.yours {
-        rest.push("your own edits stay: --exact".to_owned());
+        rest.push(format!("your own edits stay{}", hint("--exact")));
     }
     let rest = if rest.is_empty() { String::new() } else { format!(" ({})", rest.join("; ")) };
     Some(format!("Takes back: {what}{rest}"))

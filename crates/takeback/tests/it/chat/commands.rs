@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::two_prompts::{
-    after_two_prompts, after_two_prompts_in, after_two_prompts_of, point_of, start_turns,
+    after_two_prompts, after_two_prompts_in, after_two_prompts_of, point_of, start_turns, two,
 };
 use crate::pty::{DOWN, ENTER, ESC, Terminal};
 use crate::user::{User, path_text};
@@ -40,6 +40,9 @@ fn help_lists_all_of_them_by_both_names() {
             [
                 "/checkpoint",
                 "/rewind",
+                "/restore",
+                "/revert",
+                "/resolve",
                 "/undo",
                 "/redo",
                 "/diff",
@@ -61,7 +64,7 @@ fn help_lists_all_of_them_by_both_names() {
                 "/exit",
             ]
         );
-        for alias in ["(/restore)", "(/log)", "(/?)", "(/quit)"] {
+        for alias in ["(/log)", "(/?)", "(/quit)"] {
             assert!(shown.contains(alias), "{alias} in\n{shown}");
         }
     }
@@ -229,4 +232,47 @@ fn an_unknown_time_zone_is_reported_once_and_inside_the_session() {
     chat.says("/status").sees("protected");
     assert!(!chat.shown().contains("takeback: TZ="), "{}", chat.shown());
     assert_eq!(chat.ever().matches(warning).count(), 2, "on standard error, and in the session");
+}
+
+#[test]
+fn revert_takes_back_one_turn_after_its_preview() {
+    let (user, mut chat) = after_two_prompts();
+    let after = user.tree();
+    chat.says("/revert").sees("later changes stay").sees("[x] delete").types(ENTER);
+    chat.sees("Take back this turn alone?").types(ENTER);
+    chat.sees("Took back this turn alone: Add multiply");
+    assert!(!user.exists("index.ts"));
+    assert_eq!(user.read("utils.ts"), two());
+    chat.asks("/undo", "Undone. Verified on disk.");
+    assert_eq!(user.tree(), after);
+    // A range has no menu.
+    let line = format!("/revert {}..", point_of(&user, "Add multiply"));
+    chat.asks(&line, "Done. Verified on disk. /undo takes it back.");
+    assert_eq!(user.read("utils.ts"), two());
+    chat.asks("/revert nosuch", "Command execution failed: ");
+}
+
+#[test]
+fn restore_brings_a_path_back_and_undo_returns_it() {
+    let (user, mut chat) = after_two_prompts();
+    user.write("utils.ts", "mine\n");
+    chat.asks("/restore utils.ts", "Done. Verified on disk. /undo takes it back.");
+    assert_eq!(user.read("utils.ts"), two());
+    chat.asks("/undo", "Undone. Verified on disk.");
+    assert_eq!(user.read("utils.ts"), "mine\n");
+}
+
+#[test]
+fn conflicts_are_listed_and_settled() {
+    let (user, mut chat) = after_two_prompts();
+    user.write("utils.ts", &user.read("utils.ts").replace("a * b", "b * a"));
+    chat.says("/revert").sees("conflict").sees("stays; it was:").types(ENTER);
+    chat.sees("1 conflict will stay. Take back this turn alone?").types(ENTER);
+    chat.sees("Restore failed: kept utils.ts").sees("/resolve lists the conflicts");
+    chat.says("/clear").sees_no("/resolve lists");
+    chat.asks("/resolve", "both changed the same lines").sees("/resolve mine keeps your lines");
+    chat.asks("/resolve maybe", "Command execution failed: /resolve takes mine or before");
+    chat.asks("/resolve before", "Done. Verified on disk. /undo takes it back.");
+    assert_eq!(user.read("utils.ts"), two());
+    chat.asks("/resolve", "The last operation left no conflicts.");
 }

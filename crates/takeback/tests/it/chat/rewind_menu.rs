@@ -251,7 +251,10 @@ fn files_can_be_marked_as_the_agents_or_as_yours() {
 fn an_exact_rewind_has_no_marks() {
     let user = after_two_commands();
     let mut menu = opens(&user, &["--exact"]);
-    menu.types("3").sees("> [x] delete").types("m").sees("--exact restores every file.");
+    menu.types("3")
+        .sees("> [x] delete")
+        .types("m")
+        .sees("Files cannot be marked here; S chooses whose changes.");
     menu.types("\x03");
     assert_eq!(menu.ends(), 5);
 }
@@ -370,4 +373,26 @@ fn a_file_of_the_preview_is_asked_about() {
     menu.types(ESC).sees("(current)").types(ESC);
     assert_eq!(menu.ends(), 5);
     assert_eq!(files(&user), expected("two\n", true, "mine, later\n"));
+}
+
+/// The second turn alone, then both sessions, each with its preview.
+#[test]
+fn keys_choose_one_turn_or_all_agents() {
+    let user = after_two_prompts();
+    let mut menu = opens(&user, &[]);
+    menu.types("2").sees("[x] ").sees("Takes back: s").types("R").sees("later changes stay");
+    menu.sees("conflict  a.txt").sees("line 1 stays; it was:").types("q");
+    menu.types(DOWN).types("q");
+    assert_eq!(menu.ends(), 5);
+    let mut menu = opens(&user, &[]);
+    menu.types("1R").sees("later changes stay").sees("[x] delete").types(ENTER);
+    menu.sees("Take back this turn alone?").types(ENTER);
+    assert_eq!(menu.ends(), 0);
+    menu.sees("Revert ").sees("Done and verified on disk.");
+    assert_eq!(files(&user), expected("one\n", false, "mine, later\n"));
+    let mut menu = opens(&user, &[]);
+    menu.types("S").sees("Takes back: all agents").types("2").sees("[x] restore").types(ENTER);
+    menu.sees("Restore what?").types("f");
+    assert_eq!(menu.ends(), 0);
+    assert_eq!(files(&user), expected("zero\n", false, "mine, later\n"));
 }

@@ -1,6 +1,6 @@
 //! Opens the rewind menu, and carries out what it returns.
 
-use takeback_tui::{Menu, MenuAction, MenuOptions, MenuScope, Tone};
+use takeback_tui::{Menu, MenuAction, MenuCoverage, MenuOptions, MenuScope, Tone};
 
 use super::{Direction, Host};
 use crate::commands::chat::restore::RestoreJob;
@@ -30,10 +30,14 @@ impl Host {
             scope: MenuScope::Session,
             conversation: true,
             can_undo,
-            can_mark: true,
+            coverage: MenuCoverage::Session,
         };
         let mut menu = Menu::new(points, executions, options).with_operations(operations);
-        let action = open.map_or(MenuAction::Stay, |id| menu.open(&id));
+        let action = match (open, trigger) {
+            (None, _) => MenuAction::Stay,
+            (Some(id), MenuTrigger::Revert) => menu.open_turn(&id),
+            (Some(id), _) => menu.open(&id),
+        };
         self.chat.menu = Some(menu);
         self.on_menu(action);
     }
@@ -42,11 +46,13 @@ impl Host {
         match action {
             MenuAction::Stay => {}
             MenuAction::Cancel => self.say(Tone::Hint, "Exited checkpoint selection."),
-            MenuAction::Preview(row) => self.job(Job::Preview(row)),
+            MenuAction::Preview(request) => self.job(Job::Preview(request)),
             MenuAction::Ask(question) => self.job(Job::Ask(question)),
             MenuAction::Restore(choice) => {
                 let messages = self.prompts.iter().map(|prompt| prompt.message.clone()).collect();
-                self.begin(Job::Restore(RestoreJob { choice, with_agent: true, messages }));
+                // The agent can only restore a whole prompt and all that followed.
+                let with_agent = choice.coverage != MenuCoverage::Turn;
+                self.begin(Job::Restore(RestoreJob { choice, with_agent, messages }));
             }
             MenuAction::RestoreExecution(execution) => self.begin(Job::RestoreExecution(execution)),
             MenuAction::Undo => self.reverse(Direction::Undo),

@@ -3,12 +3,14 @@
 
 use takeback_core::rewind::Receipt;
 use takeback_store::RewindId;
-use takeback_tui::{Activity, Answer, Question, RestoreScope, Tone};
+use takeback_tui::{Activity, Answer, MenuCoverage, Question, RestoreScope, Tone};
 
 use super::Host;
 use super::undo::RewindStep;
-use crate::commands::chat::restore::{ConversationCut, RestoreError, RestoreJob, RestoreOutcome};
-use crate::commands::chat::worker::{Job, receipt_text};
+use crate::commands::chat::restore::{
+    ConversationCut, RestoreError, RestoreJob, RestoreOutcome, describe_failure,
+};
+use crate::commands::chat::worker::{Action, Job, MenuTrigger, receipt_text};
 use crate::log_file::Level;
 use crate::time::now;
 
@@ -64,14 +66,20 @@ impl Host {
         match outcome.failure {
             None => {
                 self.log.add(now(), Level::Info, &format!("restored to checkpoint {point}"));
-                let text = format!("Restored to checkpoint: {}", outcome.description);
-                self.say(Tone::Success, text);
+                let what = match job.choice.coverage {
+                    MenuCoverage::Turn => "Took back this turn alone",
+                    _ => "Restored to checkpoint",
+                };
+                self.say(Tone::Success, format!("{what}: {}", outcome.description));
             }
             Some(why) => {
                 self.restore_failed(&why);
                 let kept = |receipt: &Receipt| {
                     !receipt.conflicts.is_empty() || !receipt.ambiguous.is_empty()
                 };
+                if let Some(receipt) = &outcome.receipt {
+                    self.say_next_step(receipt);
+                }
                 if outcome.receipt.as_ref().is_some_and(kept) {
                     let point = point.get(..8).unwrap_or(point);
                     let text =
@@ -81,6 +89,42 @@ impl Host {
             }
         }
         self.finish_change();
+    }
+
+    /// What the user named is no point: a path, a call or a range.
+    pub(super) fn act_on(&mut self, name: String, trigger: MenuTrigger) {
+        self.begin(Job::Act(match trigger {
+            MenuTrigger::Revert => Action::Revert(name),
+            _ => Action::Restore(name),
+        }));
+    }
+
+    pub(super) fn on_acted(&mut self, result: Result<Receipt, String>) {
+        match result {
+            Ok(receipt) => {
+                self.add_step(None, Some(&receipt));
+                self.say_receipt(Some(&receipt));
+                if receipt.success && receipt.rewind.is_some() {
+                    self.say(Tone::Success, "Done. Verified on disk. /undo takes it back.");
+                } else if receipt.success {
+                    self.say(Tone::Plain, "No file had to change.");
+                } else {
+                    self.restore_failed(&describe_failure(&receipt));
+                    self.say_next_step(&receipt);
+                }
+            }
+            Err(why) => self.fail(&why),
+        }
+        self.finish_change();
+    }
+
+    /// What to do about conflicts.
+    fn say_next_step(&mut self, receipt: &Receipt) {
+        if receipt.rewind.is_some() && !receipt.conflicts.is_empty() {
+            let text =
+                "/resolve lists the conflicts; /resolve mine and /resolve before settle them.";
+            self.say(Tone::Hint, text);
+        }
     }
 
     pub(super) fn on_restored_execution(

@@ -1,12 +1,14 @@
 //! Runs slash commands.
 
+use clap::ValueEnum as _;
 use serde_json::Value;
 use takeback_tui::Tone;
 
 use super::undo::RecallReason;
 use super::{Direction, Host};
+use crate::args::Side;
 use crate::commands::chat::slash::{self, Verb};
-use crate::commands::chat::worker::{Job, MenuTrigger};
+use crate::commands::chat::worker::{Action, Job, MenuTrigger};
 
 impl Host {
     pub(super) fn run_slash(&mut self, line: &str) {
@@ -19,13 +21,23 @@ impl Host {
             (Verb::Checkpoint, Some(label)) if self.is_recording() => {
                 self.job(Job::Checkpoint(label));
             }
-            (Verb::Checkpoint | Verb::Rewind, Some(_)) if !self.is_recording() => {
+            (Verb::Revert | Verb::Resolve, _)
+            | (Verb::Checkpoint | Verb::Rewind | Verb::Restore, Some(_))
+                if !self.is_recording() =>
+            {
                 self.say(Tone::Warning, "Checkpoint feature not enabled");
             }
-            (Verb::Rewind, Some(id)) if id.starts_with("ckpt-") => {
+            (Verb::Rewind | Verb::Restore, Some(id)) if id.starts_with("ckpt-") => {
                 self.begin(Job::RestoreExecution(id));
             }
             (Verb::Checkpoint | Verb::Rewind, point) => self.open_menu(point, MenuTrigger::Slash),
+            (Verb::Restore, point) => self.open_menu(point, MenuTrigger::Restore),
+            (Verb::Revert, turn) => self.open_menu(turn, MenuTrigger::Revert),
+            (Verb::Resolve, None) => self.job(Job::Conflicts),
+            (Verb::Resolve, Some(side)) => match Side::from_str(&side, true) {
+                Ok(side) => self.begin(Job::Act(Action::Resolve(side))),
+                Err(_unknown) => self.fail("/resolve takes mine or before"),
+            },
             (Verb::Undo, _) => self.reverse(Direction::Undo),
             (Verb::Redo, _) => self.reverse(Direction::Redo),
             (Verb::Diff, _) => self.job(Job::Diff),
