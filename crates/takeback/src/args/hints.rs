@@ -221,6 +221,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
             found.extend(sources(&path));
         } else if path.extension().is_some_and(|end| end == "rs")
             && !path.ends_with("args/hints.rs")
+            && !path.ends_with("commands/resolve/merge_tool.rs")
             // Options of git.
             && !path.ends_with("takeback-core/src/git.rs")
             && !folder.ends_with("takeback-core/src/git")
