@@ -50,6 +50,8 @@ const PRINTED_BY: &[(&str, &str, &[&str])] = &[
     ("takeback/commands/mcp.rs", "Install it: `cargo install", &[]),
     ("takeback/commands/doctor/cause.rs", "This is expected if it was started", &[]),
     ("takeback/commands/mcp.rs", "--home", &["serve"]),
+    ("takeback/commands/export_series.rs", "POINT and --session", &["export"]),
+    ("takeback/commands/export_series.rs", "`git am --keep-cr", &[]),
     ("takeback/commands/hook/deadline.rs", "--", &["finish-event"]),
 ];
 

@@ -23,9 +23,10 @@ use takeback_tui::{Menu, MenuAction, MenuCoverage, MenuOptions, MenuScope};
 
 use self::active_sessions::ActiveSession;
 pub(crate) use self::active_sessions::active_sessions;
-pub(crate) use self::batch::{apply_marked, preview_marked, run_unattended};
+use self::batch::{apply_marked, preview_marked, run_unattended};
 use self::batch::{is_already_there, receipt_of, tense_of, windows_of};
 pub(crate) use self::follow_up::{after_rewind, before_rewind};
+pub(crate) use self::scope_line::Hints;
 pub(crate) use self::undo::{find_operation, redo, undo};
 use super::choose::choose;
 use super::cleanup::enforce_point_cap;
@@ -465,7 +466,11 @@ fn show_preview(
 ) -> Result<(), CommandError> {
     let receipt = names.in_receipt(receipt_of(shown, is_there));
     print_title(title, screen)?;
-    scope_line::print(&shown.coverage, names, screen)?;
+    let hints = match shown.plan.state {
+        Some(_) => Hints::None,
+        None => Hints::Options,
+    };
+    scope_line::print(&shown.coverage, names, hints, screen)?;
     let tense = tense_of(shown);
     let windows = if tense == Tense::Would { shown.windows.as_slice() } else { &[] };
     receipt::print(&mut screen.out, &receipt, windows, tense, screen.verbose)?;

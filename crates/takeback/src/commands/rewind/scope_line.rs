@@ -16,9 +16,10 @@ const MOST: usize = 3;
 pub(super) fn print(
     coverage: &Coverage,
     names: &SessionNames,
+    hints: Hints,
     screen: &mut Screen,
 ) -> io::Result<()> {
-    if let Some(line) = line(coverage, names, Hints::Options) {
+    if let Some(line) = line(coverage, names, hints) {
         for line in wrap(&line, width()) {
             writeln!(screen.out, "{HINT}{line}{HINT:#}")?;
         }
@@ -30,7 +31,7 @@ pub(super) fn print(
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hints {
     Options,
-    /// The menu has a key for that.
+    /// The menu has a key for that, and a rollback of state has none.
     None,
 }
 
