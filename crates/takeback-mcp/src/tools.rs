@@ -36,7 +36,8 @@ pub(crate) const INSTRUCTIONS: &str = "Takeback records every change in this wor
 
 /// The tools that a server offers.
 pub(crate) fn offered(commands: Commands) -> Vec<Tool> {
-    let mut tools = always();
+    let mut tools = reading();
+    tools.extend(changing());
     if commands == Commands::Allowed {
         tools.push(bisect());
     }
@@ -57,7 +58,8 @@ fn bisect() -> Tool {
     )
 }
 
-fn always() -> Vec<Tool> {
+/// They change nothing.
+fn reading() -> Vec<Tool> {
     vec![
         tool::<inputs::ListPoints, outputs::Points>(
             LIST_POINTS,
@@ -130,6 +132,12 @@ fn always() -> Vec<Tool> {
             "Show what `revert` with the same arguments would do. Changes nothing.",
             read_only(),
         ),
+    ]
+}
+
+/// They make points or change files.
+fn changing() -> Vec<Tool> {
+    vec![
         tool::<inputs::Checkpoint, CheckpointAnswer>(
             CHECKPOINT,
             "Make a checkpoint",

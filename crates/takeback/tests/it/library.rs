@@ -287,12 +287,12 @@ fn bisect_finds_the_call_that_broke_a_command() {
 
 /// `a.txt` was changed in two turns and by the user: its first and last line, and then the last again.
 fn conflicting(project: &Project) -> Turn {
-    project.write("a.txt", "1\n2\n3\n4\n5\n").unwrap();
-    let turn = project.takeback.prompt("s", "ends").unwrap();
+    project.write("a.txt", "1\n2\n3\n4\n5\n").expect("it is recorded");
+    let turn = project.takeback.prompt("s", "ends").expect("it is recorded");
     let edit = || project.write("a.txt", "first\n2\n3\n4\nlast\n");
-    turn.call("c1", Tool::edit("a.txt"), edit).unwrap();
-    project.takeback.prompt("s", "later").unwrap();
-    project.write("a.txt", "first\n2\n3\n4\nlast, by me\n").unwrap();
+    turn.call("c1", Tool::edit("a.txt"), edit).expect("it is recorded");
+    project.takeback.prompt("s", "later").expect("it is recorded");
+    project.write("a.txt", "first\n2\n3\n4\nlast, by me\n").expect("it is recorded");
     turn
 }
 

@@ -232,15 +232,7 @@ impl Worker {
 
     fn run(&mut self, job: Job) -> Option<JobResult> {
         Some(match job {
-            Job::Rows { open, trigger } => {
-                if let Some(name) = &open
-                    && self.is_no_point(name, trigger)
-                {
-                    return Some(JobResult::NotAPoint { name: name.clone(), trigger });
-                }
-                let rows = self.menu_rows(open.as_deref(), trigger);
-                rows.map_or_else(failed, |rows| JobResult::Rows(Box::new(rows)))
-            }
+            Job::Rows { open, trigger } => self.rows(open, trigger),
             Job::Preview(request) => {
                 let preview = self.preview(&request).map_err(|error| error.line());
                 JobResult::Preview { request, preview }
@@ -337,6 +329,18 @@ impl Worker {
             Job::Conversations => message(self.conversations()),
             Job::Delete(name) => message(self.delete(&name)),
         })
+    }
+
+    fn rows(&mut self, open: Option<String>, trigger: MenuTrigger) -> JobResult {
+        match open {
+            Some(name) if self.is_no_point(&name, trigger) => {
+                JobResult::NotAPoint { name, trigger }
+            }
+            open => {
+                let rows = self.menu_rows(open.as_deref(), trigger);
+                rows.map_or_else(failed, |rows| JobResult::Rows(Box::new(rows)))
+            }
+        }
     }
 
     fn menu_rows(

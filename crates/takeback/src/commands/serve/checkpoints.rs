@@ -52,7 +52,7 @@ pub(super) fn differences(client: &mut Client, params: &NamedParams, _: &Outlet)
 pub(super) fn undo(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
     let name: Option<String> = params.optional("operation")?;
     let conflicts = conflicts(params)?;
-    let at = client.mended(params, Store::MustExist)?;
+    let mut at = client.mended(params, Store::MustExist)?;
     let target = match name {
         None => Target::Undo,
         Some(name) => {
@@ -62,16 +62,16 @@ pub(super) fn undo(client: &mut Client, params: &NamedParams, _: &Outlet) -> Out
     };
     let mut request = RewindRequest::new(target);
     request.conflicts = conflicts.into();
-    undo_or_redo(at, params, request)
+    undo_or_redo(&mut at, params, request)
 }
 
 pub(super) fn redo(client: &mut Client, params: &NamedParams, _: &Outlet) -> Outcome {
-    let at = client.mended(params, Store::MustExist)?;
-    undo_or_redo(at, params, RewindRequest::new(Target::Redo))
+    let mut at = client.mended(params, Store::MustExist)?;
+    undo_or_redo(&mut at, params, RewindRequest::new(Target::Redo))
 }
 
 fn undo_or_redo(
-    at: ClientWorkspace<'_>,
+    at: &mut ClientWorkspace<'_>,
     params: &NamedParams,
     mut request: RewindRequest,
 ) -> Outcome {
