@@ -23,10 +23,10 @@ use takeback_tui::{Menu, MenuAction, MenuCoverage, MenuOptions, MenuScope};
 
 use self::active_sessions::ActiveSession;
 pub(crate) use self::active_sessions::active_sessions;
-use self::batch::{apply_marked, preview_marked, run_unattended};
+pub(crate) use self::batch::{apply_marked, preview_marked, run_unattended};
 use self::batch::{is_already_there, receipt_of, tense_of, windows_of};
 pub(crate) use self::follow_up::{after_rewind, before_rewind};
-pub(crate) use self::scope_line::Hints;
+use self::scope_line::Hints;
 pub(crate) use self::undo::{find_operation, redo, undo};
 use super::choose::choose;
 use super::cleanup::enforce_point_cap;
