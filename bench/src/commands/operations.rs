@@ -66,14 +66,15 @@ impl Work {
             format!("{edits}echo changed by the turn > '{}'\n", path.display())
         });
         takeback.run(&["run", "--quiet", "--", "sh", "-c", &edits]).time("")?;
+        takeback.run(&["label", "@", "turn", "--quiet"]).time("")?;
         Ok(Self { takeback, fork })
     }
 
     fn measure(&self, case: usize) -> Result<f64> {
         let fork = self.fork.to_string_lossy();
         let words: &[&str] = match case {
-            0 => &["rewind", "@", "-y", "--quiet"],
-            1 => &["revert", "@", "-y", "--quiet"],
+            0 => &["rewind", "turn", "-y", "--quiet"],
+            1 => &["revert", "turn", "-y", "--quiet"],
             // The same files: what the turn wrote there is in the way, so it goes.
             2 => &["adopt", &fork, "-y", "--conflicts", "take", "--quiet"],
             _ => &["checkpoint", "--quiet"],
