@@ -163,7 +163,7 @@ fn what_cannot_be_read_in_the_fork_is_reported() {
     let (user, fork) = forked();
     fs::write(fork.join("theirs.txt"), "there\n").unwrap();
     fs::write(fork.join("both.txt"), "there\n").unwrap();
-    fs::set_permissions(fork.join("both.txt"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(fork.join("both.txt"), fs::Permissions::from_mode(0o0)).unwrap();
     user.drop_privileges();
     let answer = user.unprivileged(&["adopt", "../try", "-y", "--json"]);
     assert_eq!(answer.code, 4, "{answer:?}");

@@ -80,7 +80,7 @@ fn a_commit_is_shown_in_the_log_the_preview_and_the_receipt() {
     s may have been at work. What it writes afterwards is kept.
     ");
     insta::assert_snapshot!(user.succeeds(&["undo", "-y"]).out, @r"
-    Undo the last rewind
+    Undo the last operation
 
       restored  a.txt
 

@@ -75,7 +75,7 @@ fn state_and_files_of_a_run_are_rolled_back_and_restored_together() {
         assert_eq!((again.code, again.out.lines().count()), (5, 1), "{again:?}");
     }
     insta::assert_snapshot!(user.succeeds(&["undo", "--dry-run"]).out, @"
-    Undo the last rewind
+    Undo the last operation
 
       state     e  branch main would return to where it was
       restore   a.txt
@@ -84,7 +84,7 @@ fn state_and_files_of_a_run_are_rolled_back_and_restored_together() {
     state to restore, 2 to restore
     ");
     insta::assert_snapshot!(user.succeeds(&["undo", "-y"]).out, @"
-    Undo the last rewind
+    Undo the last operation
 
       state     ckpt-e-2.a1  branch main is now at this checkpoint
       restored  a.txt
