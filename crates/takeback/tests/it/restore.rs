@@ -78,7 +78,7 @@ fn a_hunk_is_shown_with_its_lines_and_restored_alone() {
     let mut terminal =
         user.terminal(80, 50).start(&["restore", "a.txt", "--from", "one", "--hunk"]);
     terminal.sees(ASKED);
-    insta::assert_snapshot!(terminal.shown(), @r"
+    insta::assert_snapshot!(terminal.shown().trim(), @r"
     a.txt · hunk 1 of 2
          1  1
          2 -mine
