@@ -102,7 +102,7 @@ fn with_codex_thread(turn: &str) -> User {
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join(recorded);
     let copied =
         Command::new("cp").arg("-r").arg(recorded).arg(user.home().join(".codex")).status();
-    assert!(copied.unwrap().success());
+    assert!(copied.expect("cp runs").success());
     let start = json!({"event": "session_start", "session": THREAD, "agent": "codex"});
     let prompt = json!({"event": "prompt", "session": THREAD, "message": turn, "text": "go on"});
     user.record(&format!("{start}\n{prompt}"));
