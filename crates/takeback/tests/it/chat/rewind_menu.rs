@@ -396,3 +396,20 @@ fn keys_choose_one_turn_or_all_agents() {
     assert_eq!(menu.ends(), 0);
     assert_eq!(files(&user), expected("zero\n", false, "mine, later\n"));
 }
+
+/// A mark on the row of a folder is one on each kept file in it.
+#[test]
+fn kept_files_of_a_folder_are_one_row_and_are_marked_together() {
+    let docs = ["docs/1", "docs/2", "docs/3"];
+    let user = User::with(&docs.map(|path| (path, "before\n")));
+    agent_writes(&user, 1, "make it one", &[("a.txt", "one\n")]);
+    docs.iter().for_each(|path| user.write(path, "mine\n"));
+    let mut menu = opens(&user, &[]);
+    menu.types("1").sees("[x] delete").sees("keep    docs/  3 files, changed by you");
+    menu.types(DOWN).types("t").sees(">     take    docs/").types(ENTER);
+    menu.sees("Restore what?").types("f");
+    assert_eq!(menu.ends(), 0);
+    for path in docs {
+        assert_eq!(user.read(path), "before\n", "{path}");
+    }
+}
