@@ -148,9 +148,13 @@ impl Series {
             let at = own.last().map_or(point.created_at, |change| change.time);
             // As `diff POINT!`: also what was taken back later.
             let part = changes_by(store, changes.clone(), &Cancelled::default(), is_own)?;
-            let apart =
-                part.diffs.into_iter().filter(|diff| !part.overlapping.contains(&diff.path));
-            let entries = apart.map(|diff| (diff.path, diff.after));
+            let mut apart = part.diffs;
+            apart.retain(|diff| !part.overlapping.contains(&diff.path));
+            // A renamed file goes from its old path, unless something else came there.
+            let left = apart.iter().filter_map(|diff| diff.renamed_from.clone());
+            let left: Vec<WorkPath> = left.collect();
+            let left = left.into_iter().map(|old| (old, Entry::Absent));
+            let entries = left.chain(apart.into_iter().map(|diff| (diff.path, diff.after)));
             self.made.extend(part.made);
             self.add(tree, entries, |entries| SeriesCommit {
                 author,

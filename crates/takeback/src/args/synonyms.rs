@@ -260,7 +260,7 @@ mod tests {
             ("takeback why a.rs 12", "a colon between: `takeback why PATH:LINE`"),
             ("takeback stats @~2 @", "dots between: `takeback stats A..B`"),
             ("takeback diff @~2 @ src", "an option: `takeback diff POINT --path PATH`"),
-            ("takeback log --pacth", "a similar argument exists: '--patch'"),
+            ("takeback log --patsh", "a similar argument exists: '--patch'"),
             ("takeback rewnd", "similar subcommands exist: 'record', 'rewind'"),
             ("takeback xyzzy", "`takeback help` lists the commands"),
         ] {

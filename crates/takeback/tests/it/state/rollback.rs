@@ -74,7 +74,7 @@ fn state_and_files_of_a_run_are_rolled_back_and_restored_together() {
         let again = user.takeback(&args);
         assert_eq!((again.code, again.out.lines().count()), (5, 1), "{again:?}");
     }
-    insta::assert_snapshot!(user.succeeds(&["undo", "--dry-run"]).out, @"
+    insta::assert_snapshot!(user.succeeds(&["undo", "--dry-run"]).out, @r"
     Undo the last operation
 
       state     e  branch main would return to where it was
@@ -124,8 +124,9 @@ fn a_conflict_stops_everything_unless_a_flag_says_how() {
     Nothing was changed: state and files are restored together or not at all.
     --partial skips those files, --exact overwrites them, --state-only restores no files.
     ");
-    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "--dry-run"]).out, @"
+    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "--dry-run"]).out, @r"
     Roll back to ckpt-e-1 “step 1” (just now)
+    Takes back: run-ID (your own edits stay)
 
       stays     e      the state of branch main
       conflict  a.txt  both changed the same lines
