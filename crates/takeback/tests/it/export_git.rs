@@ -127,16 +127,16 @@ fn turns_become_commits_and_nothing_else_is_touched() {
      3
      4
     "##);
-    insta::assert_snapshot!(git(&user, &["show", "--format=", "-M", "--summary", "--raw", "--abbrev=4", "review"]), @r##"
-    :000000 100644 0000 20b5 A	binary
-    :100644 100644 4e34 796f M	crlf.txt
-    :000000 100644 0000 3f89 A	folder
-    :100644 000000 f056 0000 D	folder/inner.txt
-    :000000 100644 0000 587b A	"line\nbreak"
-    :000000 120000 0000 8d14 A	link
-    :100644 100644 0fdf 0fdf R100	old name.txt	new name.txt
-    :100644 100755 1a24 1a24 M	run.sh
-    :000000 100644 0000 dc48 A	"tab\there \"q\" \303\244"
+    insta::assert_snapshot!(git(&user, &["show", "--format=", "-M", "--summary", "--raw", "--abbrev=10", "review"]), @r#"
+    :000000 100644 0000000000 20b5be9188 A	binary
+    :100644 100644 4e349b596c 796f13624f M	crlf.txt
+    :000000 100644 0000000000 3f899ea7ab A	folder
+    :100644 000000 f05648e753 0000000000 D	folder/inner.txt
+    :000000 100644 0000000000 587be6b4c3 A	"line\nbreak"
+    :000000 120000 0000000000 8d14cbf983 A	link
+    :100644 100644 0fdf397db0 0fdf397db0 R100	old name.txt	new name.txt
+    :100644 100755 1a2485251c 1a2485251c M	run.sh
+    :000000 100644 0000000000 dc48465477 A	"tab\there \"q\" \303\244"
      create mode 100644 binary
      create mode 100644 folder
      delete mode 100644 folder/inner.txt
@@ -145,7 +145,7 @@ fn turns_become_commits_and_nothing_else_is_touched() {
      rename old name.txt => new name.txt (100%)
      mode change 100644 => 100755 run.sh
      create mode 100644 "tab\there \"q\" \303\244"
-    "##);
+    "#);
     // The last commit has the files as they are now.
     git(&user, &["fsck", "--strict"]);
     let clone = user.home().join("clone");

@@ -147,12 +147,15 @@ fn a_conflict_stops_everything_unless_a_flag_says_how() {
     assert_eq!(head_and_files(&user), before);
 
     let keep = user.backup();
-    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "-y", "--partial"]).out, @"
+    insta::assert_snapshot!(user.exits(4, &["state", "rollback", "ckpt-e-1", "-y", "--partial"]).out, @r"
     Roll back to ckpt-e-1 “step 1” (just now)
 
       state     ckpt-e-1.a1  branch main is now at this checkpoint
-      deleted   b.txt        did not exist then
       conflict  a.txt        both changed the same lines
+                line 1
+                now     mine
+                before  one
+      deleted   b.txt        did not exist then
 
     b.txt changed while `sh FOLDER/home/agent.sh` ran; may include yours.
 
