@@ -228,7 +228,9 @@ fn failed(error: &ToolError) -> CallToolResult {
         sentences.push('.');
     }
     if let ToolError::Call(CallError::Refused(fault)) = error {
-        if let Some(hint) = &fault.data.hint {
+        // A hint about sessions names a command's options; `list_points` is the model's way.
+        let hint = fault.data.hint.as_ref().filter(|_| kind != "unknownSession");
+        if let Some(hint) = hint {
             sentences = format!("{sentences} {hint}");
         }
         let next = match fault.data.kind.as_str() {

@@ -175,7 +175,12 @@ fn a_question_that_means_nothing_is_refused_with_what_to_do() {
         ("stats", json!({"since": "once"}), "once is not a time.", "2026-11-19)."),
         ("cat", json!({"point": "first", "path": "b.txt"}), "b.txt did not exist at point", paths),
         ("cat", json!({"point": "none", "path": "a.txt"}), "No point is called", "with their ids."),
-        ("list_points", json!({"by": "none"}), "There is no session none.", "names the sessions."),
+        (
+            "list_points",
+            json!({"by": "none"}),
+            "There is no agent and no session none.",
+            "none. `list_points` names the sessions.",
+        ),
         (
             "list_points",
             json!({"ops": true, "by": "you"}),
