@@ -57,9 +57,7 @@ pub(crate) fn resolve(
         && active_sessions(&*workspace.store, &titled.request)?.is_empty();
     let yes = args.doing.yes || is_answered;
     let doing = ApplyArgs { yes, ..args.doing.clone() };
-    let code = run_request(workspace, options, titled, &doing, screen)?;
-    // A decision that leaves the file as it is is done, too.
-    Ok(if code == Kind::Nothing as u8 && !doing.dry_run { 0 } else { code })
+    run_request(workspace, options, titled, &doing, screen)
 }
 
 /// The request that makes these changes.

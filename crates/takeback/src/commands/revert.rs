@@ -32,8 +32,14 @@ pub(crate) fn request(
 ) -> Result<TitledRequest, CommandError> {
     // What an open turn wrote last is taken back too.
     takeback_core::look_around(workspace)?;
+    let what = find(workspace, args)?;
+    let is_range = matches!(what, RevertTarget::Range { .. });
+    if !is_range && (args.all_agents || !args.session.is_empty()) {
+        let text = "a turn or a call has one session: --session and --all-agents are for ranges";
+        return Err(CommandError::new(Kind::Usage, text).hint("Write A..B, or leave them out."));
+    }
     let query = RevertQuery {
-        what: find(workspace, args)?,
+        what,
         paths: from_root(workspace, options, &args.paths)?,
         ambiguous: args.ambiguous.into(),
         conflicts: args.conflicts.into(),

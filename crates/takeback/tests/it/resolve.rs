@@ -266,3 +266,11 @@ fn a_file_without_lines_is_decided_as_a_whole() {
     }
     play().exits(2, &["resolve", "--tool", "-y"]).reports("bin has no lines to merge");
 }
+
+#[test]
+fn a_no_to_the_question_settles_nothing() {
+    let user = two_conflicts();
+    let ran = user.terminal(80, 50).run(&["resolve", "--take", "before"], "Proceed?", "n\r");
+    assert_eq!(ran.code, 5, "{}", ran.shown());
+    assert_eq!(user.read("a.txt"), text(MINE));
+}

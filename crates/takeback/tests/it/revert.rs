@@ -222,3 +222,16 @@ fn a_revert_asks_in_a_terminal_with_the_number_of_conflicts() {
     assert_eq!(terminal.finish().code, 4);
     assert!(user.exists("gone.txt"));
 }
+
+/// A turn has the session that it has: the option would be ignored.
+#[test]
+fn a_session_is_chosen_for_a_range_only() {
+    let user = two_turns();
+    for args in [&["--session", "s"][..], &["--all-agents"]] {
+        for what in ["one", "one.1"] {
+            let told = user.exits(2, &[&["revert", what, "-y"], args].concat());
+            told.reports("are for ranges").reports("Write A..B");
+        }
+        user.exits(4, &[&["revert", "one..", "--dry-run"], args].concat());
+    }
+}
